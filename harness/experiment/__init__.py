@@ -1,0 +1,23 @@
+"""The vocabulary as types: workload, technique, arm, trial."""
+
+from harness.experiment.arm import Arm
+from harness.experiment.technique import Host, Technique, find_technique, is_technique, stack, technique
+from harness.experiment.trial import Levels, Plan, Trial
+from harness.experiment.workload import Setting, Workload, find_workload, workload
+
+__all__ = [
+    "Arm",
+    "Host",
+    "Levels",
+    "Plan",
+    "Setting",
+    "Technique",
+    "Trial",
+    "Workload",
+    "find_technique",
+    "find_workload",
+    "is_technique",
+    "stack",
+    "technique",
+    "workload",
+]

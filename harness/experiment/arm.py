@@ -1,0 +1,48 @@
+"""An arm: one workload with its techniques at given levels, the thing a stopwatch can be held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+def nothing() -> None:
+    """Do nothing: the reset and the close of an arm that keeps no state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """What is timed, and how to check and dispose of it.
+
+    ``step`` runs one iteration, a whole drained epoch where the workload is a pipeline, and returns the
+    output that is checked: an array, a tensor, a number, or a tuple or mapping of these. It must not
+    synchronise; the referee does. ``items`` counts what one iteration processes.
+
+    ``reset`` brings the arm back to the state in which it was built, so that ``checked_steps`` steps
+    after it give the same output in every arm of a trial.
+
+    ``contexts`` hold the global state that a technique sets; they are entered around every block,
+    outside the clock. ``observe`` measures facts other than time, in a pass of its own.
+    """
+
+    step: Callable[[], Any]
+    items: float = 1
+    reset: Callable[[], None] = nothing
+    checked_steps: int = 1
+    contexts: tuple[Callable[[], AbstractContextManager[Any]], ...] = ()
+    observe: Callable[[], Mapping[str, float]] | None = None
+    close: Callable[[], None] = nothing
+
+    def inside(self, context: Callable[..., AbstractContextManager[Any]], *args: Any) -> Arm:
+        """Return this arm with every block run inside ``context(*args)``."""
+        return replace(self, contexts=(*self.contexts, lambda: context(*args)))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Hold the arm's global state for the duration of a block, and put it back."""
+        with ExitStack() as stack:
+            for context in self.contexts:
+                stack.enter_context(context())
+            yield

@@ -1,0 +1,124 @@
+"""A technique: one thing that a user can switch, declared once, in about ten lines."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from harness.errors import BadInput
+from harness.experiment.arm import Arm
+
+Build = Callable[..., Arm]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the levels of a technique may depend on: this machine's parts and the run's limits."""
+
+    cores: int = 1
+    accelerators: tuple[str, ...] = ()
+    size: str = "small"
+    max_batch: int = 64
+    max_workers: int = 1
+
+
+class Levels(Protocol):
+    """Levels that depend on the machine."""
+
+    def __call__(self, host: Host) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Technique:
+    """A switch with named levels, the first of which is the baseline.
+
+    ``tolerance`` maps a level to the relative numeric error, against the baseline, that it may cost.
+    ``environment`` maps a level to the variables with which its worker process must start; a technique
+    that has any is compared between workers.
+    """
+
+    name: str
+    framework: str
+    levels: tuple[str, ...] | Levels
+    summary: str
+    apply: Callable[[Build, str], Arm]
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> Literal["arm", "process"]:
+        """Whether both levels can live in one process."""
+        return "process" if self.environment else "arm"
+
+    def levels_on(self, host: Host) -> tuple[str, ...]:
+        """Return the levels offered on this machine, baseline first."""
+        return self.levels(host) if callable(self.levels) else self.levels
+
+
+_TECHNIQUES: dict[tuple[str, str], Technique] = {}
+
+
+def technique(
+    framework: str,
+    *,
+    levels: tuple[str, ...] | Levels,
+    tolerance: Mapping[str, float] | None = None,
+    environment: Mapping[str, Mapping[str, str]] | None = None,
+) -> Callable[[Callable[[Build, str], Arm]], Technique]:
+    """Declare a technique; its name is the function's, its summary the docstring's first line.
+
+    The function receives ``build``, which takes the workload's options and returns an :class:`Arm`, and
+    the level. It passes an option on, or wraps the arm it gets with :meth:`Arm.inside`.
+    """
+
+    def declare(apply: Callable[[Build, str], Arm]) -> Technique:
+        declared = Technique(
+            name=apply.__name__,
+            framework=framework,
+            levels=levels,
+            summary=(inspect.getdoc(apply) or "").split("\n")[0],
+            apply=apply,
+            tolerance=tolerance or {},
+            environment=environment or {},
+        )
+        _TECHNIQUES[framework, declared.name] = declared
+        return declared
+
+    return declare
+
+
+def find_technique(framework: str, name: str) -> Technique:
+    """Return the declared technique.
+
+    Raises:
+        BadInput: the framework has no technique of this name; the message lists those it has.
+    """
+    try:
+        return _TECHNIQUES[framework, name]
+    except KeyError:
+        known = ", ".join(sorted(n for f, n in _TECHNIQUES if f == framework)) or "none are declared"
+        raise BadInput(f"unknown technique {name!r} for {framework}; expected one of: {known}") from None
+
+
+def is_technique(framework: str, name: str) -> bool:
+    """Say whether the framework has a technique of this name."""
+    return (framework, name) in _TECHNIQUES
+
+
+def stack(techniques: Iterable[tuple[Technique, str]], build: Build) -> Arm:
+    """Build an arm with every technique applied at its level, the first one outermost."""
+    for switch, level in reversed(list(techniques)):
+        build = _wrapped(switch, level, build)
+    return build()
+
+
+def _wrapped(switch: Technique, level: str, build: Build) -> Build:
+    def wrapped(**options: Any) -> Arm:
+        def inner(**more: Any) -> Arm:
+            return build(**options, **more)
+
+        return switch.apply(inner, level)
+
+    return wrapped

@@ -1,0 +1,55 @@
+"""A trial: one baseline arm and the candidate arms compared with it on the same problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.experiment.workload import Setting, Workload
+
+Levels = dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How hard to look. Times in seconds, ``noise`` and ``half_width`` as fractions.
+
+    ``budget_s`` is the measuring time per arm, ``alpha`` the error rate of a trial's verdicts, ``noise`` the
+    half-width of the zone of speedups that count as the same, ``half_width`` the precision at which measuring
+    stops. ``builds`` says how often the arms are built afresh within a worker, ``workers`` in how many fresh
+    workers the trial is repeated. ``rehearse`` runs and checks every arm once and times nothing.
+    """
+
+    budget_s: float = 2.0
+    alpha: float = 0.01
+    noise: float = 0.01
+    half_width: float = 0.02
+    min_span_s: float = 0.25
+    min_block_s: float = 100e-6
+    builds: int = 2
+    workers: int = 1
+    silence_s: float = 300.0
+    rehearse: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What is to be measured. ``arms`` maps toggled techniques to levels; the first arm is the baseline.
+
+    ``workload`` is a declared workload's name or, for one defined in a user's own module, the workload itself.
+    ``fixed`` are techniques held at one level in every arm; ``problem`` are options of the workload.
+    """
+
+    framework: str
+    workload: str | Workload
+    arms: tuple[Levels, ...]
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    problem: Mapping[str, Any] = field(default_factory=dict)
+    setting: Setting = Setting()
+    plan: Plan = Plan()
+
+    @property
+    def toggled(self) -> tuple[str, ...]:
+        """Names of the techniques that are switched."""
+        return tuple(self.arms[0])

@@ -1,0 +1,58 @@
+"""What the measuring wing asks of a framework."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from harness.errors import BadInput
+
+FRAMEWORKS = ("numpy", "torch", "cupy", "fake")
+
+
+class Framework(Protocol):
+    """The few things that differ between frameworks. An adapter module holds one as ``framework``."""
+
+    name: str
+
+    def synchronize(self) -> None:
+        """Wait until every device of this framework has finished what was launched."""
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the arrays in ``output``, however nested in tuples and mappings, as host arrays in float64."""
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the error means that memory ran out, and nothing else."""
+
+    def reset_peak_memory(self) -> None:
+        """Start a new peak of the framework's allocator."""
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the allocator's peak since the reset, or None where it keeps none."""
+
+    def free(self) -> None:
+        """Give cached memory back, after arms were dropped."""
+
+    def seed(self, seed: int) -> None:
+        """Seed the framework's generators."""
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return the accelerators it can use, such as ``("cuda:0",)``."""
+
+    def describe(self) -> dict[str, str]:
+        """Return the configuration that changes its speed: versions, what it was built for, threads, precision flags."""
+
+
+def load(name: str) -> Framework:
+    """Return the adapter of that name.
+
+    Raises:
+        BadInput: there is no such adapter.
+        Unavailable: the framework is not installed.
+    """
+    if name not in FRAMEWORKS or find_spec(f"harness.frameworks.{name}") is None:
+        raise BadInput(f"unknown framework {name!r}; expected one of: {', '.join(FRAMEWORKS)}")
+    return cast(Framework, import_module(f"harness.frameworks.{name}").framework)

@@ -1,0 +1,181 @@
+"""The waist: what a run leaves behind, as frozen facts that both wings share.
+
+A run is stored under the key ``accelbench`` of pytest-benchmark's JSON. `results/README.md` documents every field.
+
+Schema history:
+    1  first version
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.errors import UnreadableResult
+
+SCHEMA_VERSION = 1
+KEY = "accelbench"
+
+Verdict = Literal["faster", "slower", "same", "undecided"]
+Outcome = Literal["measured", "unavailable", "given-up", "out-of-memory", "wrong-output", "failed", "crashed", "hung"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A candidate's speedup over its baseline, per item, with the interval that the verdict rests on.
+
+    ``low`` and ``high`` bound the median paired ratio at confidence ``1 - alpha``. ``paired`` is false where the
+    arms ran in different processes. ``log_ratios`` are evenly spaced quantiles of the paired log speedups.
+    """
+
+    speedup: float
+    low: float
+    high: float
+    verdict: Verdict
+    pairs: int
+    paired: bool = True
+    workers: int = 1
+    log_ratios: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """An arm's samples, summarised: evenly spaced quantiles of seconds per iteration, and how they came about."""
+
+    median_s: float
+    quantiles_s: tuple[float, ...]
+    blocks: int
+    iterations_per_block: int
+    cold_s: float
+    build_s: float
+    warmup_blocks: int
+    warmup_settled: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What an arm costs besides time. ``error`` is relative to the baseline's output; None means not measurable here.
+
+    ``peak_rss_bytes`` is the rise of the process's resident memory during one step above its level before it;
+    ``allocator_peak_bytes`` the framework allocator's own peak, weights included, where it keeps one.
+    """
+
+    error: float | None = None
+    tolerance: float | None = None
+    peak_rss_bytes: int | None = None
+    allocator_peak_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmRecord:
+    """One arm's outcome. ``reason`` is the sentence that says why it was not measured, empty where it was."""
+
+    levels: dict[str, str]
+    outcome: Outcome
+    reason: str = ""
+    items: float | None = None
+    timing: Timing | None = None
+    price: Price | None = None
+    effect: Effect | None = None
+    observed: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRecord:
+    """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine."""
+
+    id: str
+    module: str
+    framework: str
+    workload: str
+    summary: str
+    unit: str
+    techniques: list[str]
+    problem: dict[str, str | int | float | bool]
+    fixed: dict[str, str]
+    arms: list[ArmRecord]
+    span_s: float = 0.0
+    disturbance: dict[str, float] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """One GPU. ``uuid_hash`` tells two of a kind apart without naming either."""
+
+    name: str
+    memory_gib: int
+    uuid_hash: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The machine itself: what a change of would make it another machine."""
+
+    cpu_model: str
+    cpu_cores: int
+    memory_gib: int
+    gpus: list[Gpu] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """The fingerprint of hardware and software under which a run was made (identity, configuration, readings)."""
+
+    identity: Identity
+    configuration: dict[str, str] = field(default_factory=dict)
+    readings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One ``pytest benchmarks/`` session."""
+
+    schema_version: int
+    machine: str
+    environment: Environment
+    settings: dict[str, str | int | float | bool | None]
+    trials: list[TrialRecord]
+    interrupted: bool = False
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """Return the run as plain JSON values."""
+    return msgspec.to_builtins(run)  # type: ignore[no-any-return]  # a dataclass becomes a dict
+
+
+def read_run(path: Path) -> Run:
+    """Read one result file.
+
+    Raises:
+        UnreadableResult: the file is truncated, of a newer schema, not ours, or does not follow the schema.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UnreadableResult(f"{path}: cannot be read ({error.strerror}); give a readable result file") from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableResult(f"{path}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again") from None
+    return from_json(document, source=str(path))
+
+
+def from_json(document: Any, *, source: str) -> Run:
+    """Return the run held by a result file's JSON.
+
+    Raises:
+        UnreadableResult: as for :func:`read_run`.
+    """
+    stored = document.get(KEY) if isinstance(document, dict) else None
+    if not isinstance(stored, dict):
+        raise UnreadableResult(f"{source}: not a result of accelbench (no {KEY!r} key); make one with pytest benchmarks/ --benchmark-save=NAME")
+    version = stored.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise UnreadableResult(f"{source}: schema version {version!r}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench")
+    try:
+        return msgspec.convert(stored, Run, strict=True)
+    except msgspec.ValidationError as error:
+        raise UnreadableResult(f"{source}: does not follow schema version {version}: {error}") from None
