@@ -15,9 +15,5 @@ class Unavailable(HarnessError):
     """This arm cannot run on this machine; the message says why. Recorded as a skip, never an error."""
 
 
-class WorkerLost(HarnessError):
-    """A worker process crashed, hung or was killed while it measured; the message says which."""
-
-
 class UnreadableResult(BadInput):
     """A result file is truncated, of a newer schema or not ours."""

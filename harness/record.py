@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -28,13 +28,14 @@ Outcome = Literal["measured", "unavailable", "given-up", "out-of-memory", "wrong
 class Effect:
     """A candidate's speedup over its baseline, per item, with the interval that the verdict rests on.
 
-    ``low`` and ``high`` bound the median paired ratio at confidence ``1 - alpha``. ``paired`` is false where the
-    arms ran in different processes. ``log_ratios`` are evenly spaced quantiles of the paired log speedups.
+    ``low`` and ``high`` bound the median paired ratio at confidence ``1 - alpha``; too few pairs leave it
+    unbounded, 0 and None. ``paired`` is false where the arms ran in different processes. ``log_ratios``
+    are evenly spaced quantiles of the paired log speedups.
     """
 
     speedup: float
     low: float
-    high: float
+    high: float | None
     verdict: Verdict
     pairs: int
     paired: bool = True
@@ -60,8 +61,9 @@ class Timing:
 class Price:
     """What an arm costs besides time. ``error`` is relative to the baseline's output; None means not measurable here.
 
-    ``peak_rss_bytes`` is the rise of the process's resident memory during one step above its level before it;
-    ``allocator_peak_bytes`` the framework allocator's own peak, weights included, where it keeps one.
+    Memory is measured with the arm alone in its process, from before it was built to the end of its checked steps:
+    ``peak_rss_bytes`` is the rise of resident memory, ``allocator_peak_bytes`` the framework allocator's own peak,
+    where it keeps one.
     """
 
     error: float | None = None
@@ -97,7 +99,7 @@ class TrialRecord:
     techniques: list[str]
     problem: dict[str, str | int | float | bool]
     fixed: dict[str, str]
-    arms: list[ArmRecord]
+    arms: Annotated[list[ArmRecord], msgspec.Meta(min_length=1)]
     span_s: float = 0.0
     disturbance: dict[str, float] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -135,7 +137,7 @@ class Environment:
 class Run:
     """One ``pytest benchmarks/`` session."""
 
-    schema_version: int
+    schema_version: Annotated[int, msgspec.Meta(ge=1)]
     machine: str
     environment: Environment
     settings: dict[str, str | int | float | bool | None]
@@ -154,28 +156,45 @@ def read_run(path: Path) -> Run:
     Raises:
         UnreadableResult: the file is truncated, of a newer schema, not ours, or does not follow the schema.
     """
+    return from_json(read_document(path), source=str(path))
+
+
+def read_document(path: Path) -> Any:
+    """Return the JSON of one result file, with what pytest-benchmark wrote around the run.
+
+    Raises:
+        UnreadableResult: the file cannot be read or is truncated.
+    """
     try:
-        document = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except OSError as error:
         raise UnreadableResult(f"{path}: cannot be read ({error.strerror}); give a readable result file") from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableResult(f"{path}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again") from None
-    return from_json(document, source=str(path))
+        raise UnreadableResult(
+            f"{path}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
+        ) from None
 
 
 def from_json(document: Any, *, source: str) -> Run:
     """Return the run held by a result file's JSON.
 
     Raises:
-        UnreadableResult: as for :func:`read_run`.
+        UnreadableResult: the JSON is of a newer schema, not ours, or does not follow the schema.
     """
     stored = document.get(KEY) if isinstance(document, dict) else None
     if not isinstance(stored, dict):
-        raise UnreadableResult(f"{source}: not a result of accelbench (no {KEY!r} key); make one with pytest benchmarks/ --benchmark-save=NAME")
+        raise UnreadableResult(
+            f"{source}: not a result of accelbench (no {KEY!r} key); "
+            "make one with pytest benchmarks/ --benchmark-save=NAME"
+        )
     version = stored.get("schema_version")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise UnreadableResult(f"{source}: schema version {version!r}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UnreadableResult(
+            f"{source}: schema version {version}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench"
+        )
     try:
         return msgspec.convert(stored, Run, strict=True)
     except msgspec.ValidationError as error:
-        raise UnreadableResult(f"{source}: does not follow schema version {version}: {error}") from None
+        raise UnreadableResult(
+            f"{source}: does not follow schema version {version}: {error}; delete it or run again"
+        ) from None

@@ -1,12 +1,23 @@
 """The vocabulary as types: workload, technique, arm, trial."""
 
 from harness.experiment.arm import Arm
-from harness.experiment.technique import Host, Technique, find_technique, is_technique, stack, technique
+from harness.experiment.technique import (
+    ROUNDING,
+    Build,
+    Host,
+    Technique,
+    find_technique,
+    is_technique,
+    stack,
+    technique,
+)
 from harness.experiment.trial import Levels, Plan, Trial
 from harness.experiment.workload import Setting, Workload, find_workload, workload
 
 __all__ = [
+    "ROUNDING",
     "Arm",
+    "Build",
     "Host",
     "Levels",
     "Plan",

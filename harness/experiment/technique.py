@@ -12,6 +12,8 @@ from harness.experiment.arm import Arm
 
 Build = Callable[..., Arm]
 
+ROUNDING = 1e-4  # relative error that a different order of the same float32 operations may cost
+
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
@@ -34,7 +36,9 @@ class Levels(Protocol):
 class Technique:
     """A switch with named levels, the first of which is the baseline.
 
-    ``tolerance`` maps a level to the relative numeric error, against the baseline, that it may cost.
+    ``tolerance`` maps a level, or ``"*"`` for every candidate level, to the relative numeric error, against the
+    baseline, that it may cost. ``same_output`` is false where levels compute different things by design, as batch
+    sizes do; their outputs are then checked for themselves only.
     ``environment`` maps a level to the variables with which its worker process must start; a technique
     that has any is compared between workers.
     """
@@ -46,6 +50,11 @@ class Technique:
     apply: Callable[[Build, str], Arm]
     tolerance: Mapping[str, float] = field(default_factory=dict)
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    same_output: bool = True
+
+    def tolerance_at(self, level: str) -> float:
+        """Return the relative numeric error that this level may cost."""
+        return self.tolerance.get(level, self.tolerance.get("*", ROUNDING))
 
     @property
     def scope(self) -> Literal["arm", "process"]:
@@ -66,6 +75,7 @@ def technique(
     levels: tuple[str, ...] | Levels,
     tolerance: Mapping[str, float] | None = None,
     environment: Mapping[str, Mapping[str, str]] | None = None,
+    same_output: bool = True,
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
 
@@ -82,6 +92,7 @@ def technique(
             apply=apply,
             tolerance=tolerance or {},
             environment=environment or {},
+            same_output=same_output,
         )
         _TECHNIQUES[framework, declared.name] = declared
         return declared

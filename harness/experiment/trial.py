@@ -18,7 +18,8 @@ class Plan:
     ``budget_s`` is the measuring time per arm, ``alpha`` the error rate of a trial's verdicts, ``noise`` the
     half-width of the zone of speedups that count as the same, ``half_width`` the precision at which measuring
     stops. ``builds`` says how often the arms are built afresh within a worker, ``workers`` in how many fresh
-    workers the trial is repeated. ``rehearse`` runs and checks every arm once and times nothing.
+    workers the trial is repeated, ``silence_s`` how long a worker may give no sign of life. ``rehearse`` runs and
+    checks every arm once and times nothing. ``keep_outputs`` brings the first arm's checked output back.
     """
 
     budget_s: float = 2.0
@@ -31,6 +32,7 @@ class Plan:
     workers: int = 1
     silence_s: float = 300.0
     rehearse: bool = False
+    keep_outputs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +48,8 @@ class Trial:
     arms: tuple[Levels, ...]
     fixed: Mapping[str, str] = field(default_factory=dict)
     problem: Mapping[str, Any] = field(default_factory=dict)
-    setting: Setting = Setting()
-    plan: Plan = Plan()
+    setting: Setting = field(default_factory=Setting)
+    plan: Plan = field(default_factory=Plan)
 
     @property
     def toggled(self) -> tuple[str, ...]:

@@ -51,7 +51,9 @@ class Workload:
             Unavailable: an option is not one of this workload's, so the technique does not apply to it.
         """
         if unknown := sorted(options.keys() - self.options):
-            raise Unavailable(f"workload {self.name} has no option {unknown[0]!r}, so this technique does not apply to it")
+            raise Unavailable(
+                f"workload {self.name} has no option {unknown[0]!r}, so this technique does not apply to it"
+            )
         return self.builder(setting, **options)
 
 

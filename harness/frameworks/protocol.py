@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from harness.errors import BadInput
+from harness.errors import BadInput, Unavailable
 
 FRAMEWORKS = ("numpy", "torch", "cupy", "fake")
 
@@ -55,4 +55,7 @@ def load(name: str) -> Framework:
     """
     if name not in FRAMEWORKS or find_spec(f"harness.frameworks.{name}") is None:
         raise BadInput(f"unknown framework {name!r}; expected one of: {', '.join(FRAMEWORKS)}")
-    return cast(Framework, import_module(f"harness.frameworks.{name}").framework)
+    try:
+        return cast(Framework, import_module(f"harness.frameworks.{name}").framework)
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'accelbench[{name}]'") from None

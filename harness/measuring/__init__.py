@@ -1,0 +1,1 @@
+"""The measuring wing: referee, checks, worker processes, telemetry."""

@@ -1,0 +1,141 @@
+"""Arms that cannot share a process, compared between fresh workers that alternate by a coin.
+
+Each pair is one worker per arm, and gives one ratio: identical code in two processes differs by up to a few per cent,
+so nothing that is read inside a worker can stand for more than that worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from statistics import median
+
+import numpy as np
+
+from harness.experiment import Trial, find_technique
+from harness.measuring import check
+from harness.measuring.entrant import effect_of, quantiles
+from harness.measuring.evidence import Judgement, fewest_pairs, judge
+from harness.measuring.handle import Heard
+from harness.measuring.measured import Measured
+from harness.record import ArmRecord, Timing
+
+Ask = Callable[[Trial, Mapping[str, str], Heard], Measured]
+SPARE_PAIRS = 5  # beyond the fewest that can decide
+VISIT_SHARE = 0.2  # of an arm's budget is spent in each of its workers
+
+
+@dataclass
+class _Visits:
+    """What an arm's workers have said so far: one median each, seconds per iteration."""
+
+    record: ArmRecord
+    medians_s: list[float] = field(default_factory=list)
+    outputs: list[np.ndarray] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def alternate(
+    trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard, coin: Random | None = None
+) -> Measured:
+    """Measure every candidate against the baseline in alternating workers and return the trial."""
+    match = _Match(trial, environments, ask, heard, coin or Random())
+    for candidate in range(1, len(trial.arms)):
+        match.play(candidate)
+    return match.measured()
+
+
+class _Match:
+    def __init__(
+        self, trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard, coin: Random
+    ) -> None:
+        self.trial, self.environments, self.ask, self.heard, self.coin = trial, environments, ask, heard, coin
+        plan = trial.plan
+        self.alpha = plan.alpha / max(1, len(trial.arms) - 1)
+        self.visit = replace(plan, budget_s=VISIT_SHARE * plan.budget_s, builds=1, workers=1, keep_outputs=True)
+        empty = Measured.nothing(trial, "measured", "")
+        self.arms = [_Visits(record) for record in empty.arms]
+        self.log_ratios: list[list[float]] = [[] for _ in trial.arms]
+
+    def play(self, candidate: int) -> None:
+        fewest = 1 if self.trial.plan.rehearse else fewest_pairs(self.alpha)
+        most = 1 if self.trial.plan.rehearse else fewest + SPARE_PAIRS
+        for pair in range(1, most + 1):
+            self.heard(f"pair {pair} of workers, at most {most}")
+            order = [0, candidate]
+            self.coin.shuffle(order)
+            if not all(self._visit(place) for place in order):
+                return
+            self._check(candidate)
+            if self.trial.plan.rehearse or self.arms[candidate].record.outcome != "measured":
+                return
+            per_item_s = [self.arms[p].medians_s[-1] / (self.arms[p].record.items or 1) for p in (0, candidate)]
+            self.log_ratios[candidate].append(math.log(per_item_s[0] / per_item_s[1]))
+            if pair >= fewest and self._judgement(candidate).verdict != "undecided":
+                return
+
+    def _visit(self, place: int) -> bool:
+        """Let one arm run in a fresh worker; say whether it was measured."""
+        solo = replace(self.trial, arms=(self.trial.arms[place],), plan=self.visit)
+        seen = self.ask(solo, self.environments[place], self.heard)
+        arm = self.arms[place]
+        arm.record = seen.arms[0]
+        arm.remarks += seen.remarks
+        arm.outputs = seen.outputs
+        if arm.record.timing is not None:
+            arm.medians_s.append(median(seen.samples_s[0]))
+        return arm.record.outcome == "measured"
+
+    def _check(self, candidate: int) -> None:
+        baseline, arm = self.arms[0], self.arms[candidate]
+        switched = [find_technique(self.trial.framework, name) for name in self.trial.toggled]
+        if not all(technique.same_output for technique in switched):
+            return
+        levels = self.trial.arms[candidate]
+        tolerance = sum(technique.tolerance_at(levels[technique.name]) for technique in switched)
+        error = check.relative_error(arm.outputs, baseline.outputs)
+        price = replace(arm.record.price, error=error, tolerance=tolerance) if arm.record.price else None
+        arm.record = replace(arm.record, price=price)
+        if wrong := check.too_far(error, tolerance, "the baseline's"):
+            arm.record = replace(arm.record, outcome="wrong-output", reason=wrong)
+
+    def _judgement(self, candidate: int) -> Judgement:
+        return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.trial.plan.noise)
+
+    def measured(self) -> Measured:
+        return Measured(
+            arms=[self._record(place) for place in range(len(self.arms))],
+            samples_s=[tuple(arm.medians_s) if arm.record.outcome == "measured" else () for arm in self.arms],
+            log_ratios=[tuple(ratios) for ratios in self.log_ratios],
+            remarks=list(dict.fromkeys(remark for arm in self.arms for remark in arm.remarks)),
+        )
+
+    def _record(self, place: int) -> ArmRecord:
+        arm, ratios = self.arms[place], self.log_ratios[place]
+        if arm.record.outcome != "measured" or self.trial.plan.rehearse:
+            return replace(arm.record, timing=None)
+        if place and not ratios:
+            reason = f"there is no baseline to compare with: {self.arms[0].record.reason}"
+            return replace(arm.record, timing=None, outcome="unavailable", reason=reason)
+        effect = None
+        if ratios:
+            effect = effect_of(self._judgement(place), ratios)
+            effect = replace(effect, paired=False, workers=len(ratios))
+        return replace(arm.record, timing=_across(arm), effect=effect)
+
+
+def _across(arm: _Visits) -> Timing | None:
+    """Return the timing over all of an arm's workers, one sample per worker."""
+    timing = arm.record.timing
+    if timing is None:
+        return None
+    samples_s = arm.medians_s
+    return replace(
+        timing,
+        median_s=median(samples_s),
+        quantiles_s=quantiles(samples_s),
+        blocks=len(samples_s),
+        iterations_per_block=1,
+    )

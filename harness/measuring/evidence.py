@@ -1,0 +1,122 @@
+"""What paired samples say: an e-value on signs, the interval that inverts it, and the verdict.
+
+If two arms are the same, the sign of their difference in a coin-ordered pair is the coin's, whatever the drift or the
+neighbours. A Beta(½, ½) mixture over the coin's bias turns sign counts into an e-value, which may be read after every
+pair at no cost in error rate (Ville 1939; Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric,
+nonasymptotic confidence sequences"). Everything here works on log speedups, so that 2× and ½× are equally far from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from harness.record import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """A speedup with its interval at confidence ``1 - alpha``; an interval that too few pairs bound is (0, inf)."""
+
+    speedup: float
+    low: float
+    high: float
+    verdict: Verdict
+    pairs: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width on the log scale, about the relative precision of the speedup."""
+        return (math.log(self.high) - math.log(self.low)) / 2 if self.low > 0 else math.inf
+
+
+def log_e_value(heads: int, tosses: int) -> float:
+    """Return the log of the Beta(½, ½)-mixture e-value against a fair coin."""
+    tails = tosses - heads
+    return (
+        tosses * math.log(2)
+        + math.lgamma(heads + 0.5)
+        + math.lgamma(tails + 0.5)
+        - math.lgamma(tosses + 1)
+        - math.log(math.pi)
+    )
+
+
+@lru_cache(maxsize=4096)
+def heads_needed(tosses: int, alpha: float) -> int | None:
+    """Return the fewest heads that reject a fair coin at ``alpha``, or None where no count does."""
+    needed = -math.log(alpha)
+    if log_e_value(tosses, tosses) < needed:
+        return None
+    low, high = tosses // 2, tosses
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if log_e_value(middle, tosses) >= needed else (middle, high)
+    return high
+
+
+def fewest_pairs(alpha: float) -> int:
+    """Return how many pairs, all of one sign, can give a verdict at ``alpha``."""
+    pairs = 1
+    while heads_needed(pairs, alpha) is None:
+        pairs += 1
+    return pairs
+
+
+def interval(log_ratios: Sequence[float] | np.ndarray, alpha: float) -> tuple[float, float]:
+    """Return the confidence sequence for the median, from order statistics; unbounded where pairs are too few."""
+    ordered = np.sort(np.asarray(log_ratios, dtype=float))
+    heads = heads_needed(len(ordered), alpha) if len(ordered) else None
+    if heads is None:
+        return -math.inf, math.inf
+    return float(ordered[len(ordered) - heads]), float(ordered[heads - 1])
+
+
+def verdict(low: float, high: float, noise: float) -> Verdict:
+    """Return the verdict on an interval of log speedups, given the zone ``±noise`` that counts as the same."""
+    zone = math.log1p(noise)
+    if low > zone:
+        return "faster"
+    if high < -zone:
+        return "slower"
+    if -zone < low and high < zone:
+        return "same"
+    return "undecided"
+
+
+def judge(log_ratios: Sequence[float] | np.ndarray, *, alpha: float, noise: float) -> Judgement:
+    """Judge paired log speedups measured in one process."""
+    low, high = interval(log_ratios, alpha)
+    return _judgement(float(np.median(log_ratios)), low, high, noise, len(log_ratios))
+
+
+def judge_workers(groups: Sequence[Sequence[float]], *, alpha: float, noise: float) -> Judgement:
+    """Judge the same comparison repeated in several fresh workers, one group of log speedups per worker.
+
+    The interval covers both the pairs within workers and, by Student's t on the workers' medians, the spread
+    between processes: it is the hull of the two.
+    """
+    pooled = np.concatenate([np.asarray(group, dtype=float) for group in groups])
+    low, high = interval(pooled, alpha)
+    medians = np.array([np.median(group) for group in groups])
+    centre = float(np.mean(medians))
+    if len(groups) > 1:
+        spread = float(np.std(medians, ddof=1)) / math.sqrt(len(groups))
+        reach = float(special.stdtrit(len(groups) - 1, 1 - alpha / 2)) * spread
+        low, high = min(low, centre - reach), max(high, centre + reach)
+    return _judgement(centre, low, high, noise, len(pooled))
+
+
+def _judgement(centre: float, low: float, high: float, noise: float, pairs: int) -> Judgement:
+    return Judgement(
+        speedup=math.exp(centre),
+        low=math.exp(low),
+        high=math.exp(high),
+        verdict=verdict(low, high, noise),
+        pairs=pairs,
+    )

@@ -1,0 +1,98 @@
+"""Where trials are measured: worker processes, and what to do when one is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.experiment import Levels, Plan, Trial, find_technique
+from harness.measuring.between import alternate
+from harness.measuring.handle import Heard, Worker, WorkerLostError
+from harness.measuring.measured import Measured
+from harness.measuring.repeats import merged
+
+
+class Pool:
+    """Measures trials in worker processes. One worker lives at a time, so that none holds memory beside another."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._worker: Worker | None = None
+        self._described: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+
+    def measure(self, trial: Trial, *, heard: Heard = lambda _: None) -> Measured:
+        """Measure a trial; a lost worker is an outcome of the arms, never an exception."""
+        environments = [_environment(trial, levels) for levels in trial.arms]
+        if any(environment != environments[0] for environment in environments):
+            return alternate(trial, environments, self._fresh, heard)
+        measured = self._repeated(trial, environments[0], heard)
+        return self._apart(trial, measured, environments[0], heard)
+
+    def accelerators(self, framework: str) -> tuple[str, ...]:
+        """Return the accelerators that a framework can use; none where it is not installed."""
+        return self._describe(framework)[0]
+
+    def configuration(self) -> dict[str, str]:
+        """Return what the frameworks used so far say of themselves."""
+        return {key: text for _, description in self._described.values() for key, text in description.items()}
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            worker, self._worker = self._worker, None
+            worker.close()
+
+    def _repeated(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
+        if trial.plan.workers <= 1:
+            return self._once(trial, environment, heard)
+        results = [self._fresh(trial, environment, heard) for _ in range(trial.plan.workers)]
+        return merged(results, trial.plan)
+
+    def _apart(self, trial: Trial, measured: Measured, environment: Mapping[str, str], heard: Heard) -> Measured:
+        """Try a candidate that ran out of memory beside the others again, in a worker of its own."""
+        if trial.plan.rehearse or not measured.samples_s[0]:
+            return measured
+        for index, arm in enumerate(measured.arms):
+            if index and arm.outcome == "out-of-memory":
+                pair = replace(trial, arms=(trial.arms[0], trial.arms[index]))
+                alone = alternate(pair, [environment, environment], self._fresh, heard)
+                if alone.arms[1].outcome == "measured":
+                    measured.arms[index] = alone.arms[1]
+                    measured.samples_s[index] = alone.samples_s[1]
+        return measured
+
+    def _fresh(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
+        self.close()
+        return self._once(trial, environment, heard)
+
+    def _once(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
+        try:
+            worker = self._worker_for(trial.framework, environment)
+            self._describe(trial.framework)
+            measured: Measured = worker.ask("measure", trial, silence_s=trial.plan.silence_s, heard=heard)
+        except WorkerLostError as lost:
+            self._worker = None
+            return Measured.nothing(trial, lost.outcome, str(lost))
+        except BaseException:  # interrupted: a worker in mid-trial is of no further use
+            self.close()
+            raise
+        return measured
+
+    def _worker_for(self, framework: str, environment: Mapping[str, str]) -> Worker:
+        if self._worker is None or (self._worker.framework, self._worker.environment) != (framework, environment):
+            self.close()
+            self._worker = Worker(framework, environment)
+        return self._worker
+
+    def _describe(self, framework: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        if framework not in self._described:
+            worker = self._worker_for(framework, self._worker.environment if self._worker else {})
+            self._described[framework] = worker.ask("describe")
+        return self._described[framework]
+
+
+def _environment(trial: Trial, levels: Levels) -> dict[str, str]:
+    """Return the variables with which an arm's worker must start."""
+    switched = [*trial.fixed.items(), *levels.items()]
+    techniques = [(find_technique(trial.framework, name), level) for name, level in switched]
+    return {key: text for technique, level in techniques for key, text in technique.environment.get(level, {}).items()}

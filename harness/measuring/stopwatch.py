@@ -1,0 +1,65 @@
+"""Holding a stopwatch to an arm: the one place where devices are synchronised."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise, repeat
+from statistics import median
+
+from harness.experiment import Arm
+
+TIMER_COST_MULTIPLE = 1000  # a block lasts at least this many times what reading the clock costs
+SAME_LENGTH_WITHIN = 4  # arms whose times differ by less than this factor run the same number of iterations
+
+
+class Stopwatch:
+    """Times blocks of an arm by a clock, in seconds, with the device synchronised before and after."""
+
+    def __init__(self, clock: Callable[[], float], synchronize: Callable[[], None]) -> None:
+        self.clock = clock
+        self.synchronize = synchronize
+
+    def timer_cost_s(self) -> float:
+        """Return what one reading of the clock costs."""
+        return median(later - earlier for earlier, later in pairwise(self.clock() for _ in range(200)))
+
+    def block_s(self, arm: Arm, iterations: int) -> float:
+        """Return the seconds that one block of back-to-back iterations takes."""
+        step = arm.step
+        with arm.entered(), _no_collection():
+            self.synchronize()
+            start = self.clock()
+            for _ in repeat(None, iterations):
+                step()
+            self.synchronize()
+            return self.clock() - start
+
+    def iterations_per_block(self, arms: Sequence[Arm], min_block_s: float) -> list[int]:
+        """Return for each arm how many iterations make a block that is long enough to time."""
+        target_s = max(min_block_s, TIMER_COST_MULTIPLE * self.timer_cost_s())
+        counts = [self._long_enough(arm, target_s) for arm in arms]
+        alike = max(counts) <= SAME_LENGTH_WITHIN * min(counts)
+        return [max(counts)] * len(counts) if alike else counts
+
+    def _long_enough(self, arm: Arm, target_s: float) -> int:
+        iterations = 1
+        while (taken_s := self.block_s(arm, iterations)) < target_s:
+            # Aim a little past the target, but never trust one short reading for more than a tenfold jump.
+            aim = 1.2 * target_s * iterations / taken_s if taken_s > 0 else math.inf
+            iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
+        return iterations
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector out of a block."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

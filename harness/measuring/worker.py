@@ -1,0 +1,62 @@
+"""A worker process: one framework, taking orders from standard input until it closes.
+
+Started as ``python -m harness.measuring.worker FRAMEWORK``. What frameworks print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from typing import Any, BinaryIO
+
+import harness.techniques
+import harness.workloads  # noqa: F401  importing fills the catalogue
+from harness.errors import HarnessError, Unavailable
+from harness.experiment import Trial
+from harness.frameworks import Framework, load
+from harness.measuring.conduct import Conduct
+from harness.measuring.measured import Measured
+from harness.measuring.wire import receive, send
+
+
+def main() -> None:
+    """Serve orders: ``("describe",)`` and ``("measure", trial)``."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a framework's chatter must not end up among the replies
+    try:
+        framework: Framework | Unavailable = load(sys.argv[1])
+    except Unavailable as error:
+        framework = error
+    orders: queue.Queue[Any] = queue.Queue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, orders), daemon=True).start()
+    while True:
+        send(replies, ("done", _obey(orders.get(), framework, replies)))
+
+
+def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
+    """Pass orders on; leave at once when the other side is gone, even in the middle of a block."""
+    try:
+        while True:
+            orders.put(receive(pipe))
+    except EOFError:
+        os._exit(0)
+
+
+def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: BinaryIO) -> Any:
+    if order[0] == "describe":
+        if isinstance(framework, Unavailable):
+            return (), {}
+        return framework.accelerators(), framework.describe()
+    trial: Trial = order[1]
+    if isinstance(framework, Unavailable):
+        return Measured.nothing(trial, "unavailable", str(framework))
+    try:
+        return Conduct(trial, framework, heard=lambda text: send(replies, ("heard", text))).run()
+    except HarnessError as error:
+        return Measured.nothing(trial, "failed", str(error))
+
+
+if __name__ == "__main__":
+    main()

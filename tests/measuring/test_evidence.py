@@ -1,0 +1,96 @@
+"""What paired samples may and may not say."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.measuring.evidence import fewest_pairs, heads_needed, interval, judge, judge_workers, log_e_value
+
+finite = st.floats(-3, 3, allow_nan=False)
+
+
+@given(tosses=st.integers(1, 300))
+def test_the_e_value_of_a_fair_coin_is_one_on_average(tosses: int) -> None:
+    mean = sum(
+        math.comb(tosses, heads) * 0.5**tosses * math.exp(log_e_value(heads, tosses)) for heads in range(tosses + 1)
+    )
+    assert mean == pytest.approx(1.0)
+
+
+@given(tosses=st.integers(1, 500), alpha=st.sampled_from([0.05, 0.01, 0.001]))
+def test_the_heads_needed_are_the_fewest_that_reject(tosses: int, alpha: float) -> None:
+    needed = heads_needed(tosses, alpha)
+    if needed is None:
+        assert log_e_value(tosses, tosses) < -math.log(alpha)
+    else:
+        assert log_e_value(needed, tosses) >= -math.log(alpha) > log_e_value(needed - 1, tosses)
+
+
+def test_ten_pairs_of_one_sign_are_the_fewest_that_decide_at_one_per_cent() -> None:
+    assert fewest_pairs(0.01) == 10
+    assert judge([0.5] * 9, alpha=0.01, noise=0.01).verdict == "undecided"
+    assert judge([0.5] * 10, alpha=0.01, noise=0.01).verdict == "faster"
+
+
+@given(st.lists(finite, min_size=1, max_size=200))
+def test_the_interval_holds_the_median_and_mirrors_with_its_sample(ratios: list[float]) -> None:
+    low, high = interval(ratios, 0.01)
+    assert low <= np.median(ratios) <= high
+    assert interval([-ratio for ratio in ratios], 0.01) == (-high, -low)
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"), [(0.10, "faster"), (-0.10, "slower"), (0.0, "same"), (math.log1p(0.01), "undecided")]
+)
+def test_each_of_the_four_verdicts_is_reached(shift: float, verdict: str) -> None:
+    noise = np.random.default_rng(1).normal(0, 0.02, 2000)
+    assert judge(shift + noise, alpha=0.01, noise=0.01).verdict == verdict
+
+
+def test_looking_after_every_pair_of_a_drifting_spiky_machine_is_hardly_ever_wrong() -> None:
+    wrong = sum(_ever_wrong(random.Random(seed)) for seed in range(400))
+    # At most 1 % may be wrong; a count over 11 of 400 would happen to an honest rule once in a thousand times.
+    assert wrong <= 11
+
+
+def _ever_wrong(coin: random.Random) -> bool:
+    """Feed identical arms on a machine that slows down, with bursts, and look at the signs after every pair."""
+    above = below = 0
+    level = 0.0
+    for pair in range(1, 400):
+        level = 0.95 * level + coin.gauss(0, 0.02)
+        first, second = level + coin.expovariate(50), level + 0.001 + coin.expovariate(50)
+        ratio = first - second if coin.random() < 0.5 else second - first
+        above += ratio > math.log1p(0.01)
+        below += ratio < -math.log1p(0.01)
+        needed = heads_needed(pair, 0.01)
+        if needed is not None and max(above, below) >= needed:
+            return True
+    return False
+
+
+def test_a_speedup_and_its_inverse_are_equally_far_from_one() -> None:
+    ratios = np.random.default_rng(2).normal(0.3, 0.05, 500)
+    forward, backward = (judge(sign * ratios, alpha=0.01, noise=0.01) for sign in (1, -1))
+    assert forward.speedup == pytest.approx(1 / backward.speedup)
+    assert forward.low == pytest.approx(1 / backward.high)
+    assert (forward.verdict, backward.verdict) == ("faster", "slower")
+
+
+def test_too_few_pairs_leave_the_interval_unbounded() -> None:
+    judgement = judge([0.1, 0.2], alpha=0.01, noise=0.01)
+    assert (judgement.low, judgement.high, judgement.verdict) == (0.0, math.inf, "undecided")
+
+
+def test_workers_that_disagree_widen_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    agreeing = [rng.normal(0.05, 0.01, 200) for _ in range(5)]
+    disagreeing = [group + shift for group, shift in zip(agreeing, (-0.04, -0.02, 0.0, 0.02, 0.04), strict=True)]
+    narrow = judge_workers(agreeing, alpha=0.01, noise=0.01)
+    wide = judge_workers(disagreeing, alpha=0.01, noise=0.01)
+    assert (narrow.verdict, wide.verdict) == ("faster", "undecided")
+    assert wide.half_width > 3 * narrow.half_width
