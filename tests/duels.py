@@ -6,7 +6,8 @@ Run it as `python tests/duels.py --duels 300`, and once more with `--busy` for a
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,8 +41,12 @@ def numpy_product() -> Step:
 
 
 def copy() -> Step:
-    """Return a copy of 256 KiB."""
-    source = np.random.default_rng().standard_normal(32768)
+    """Return a copy of 1 MiB.
+
+    Where its memory lies must not decide the duel: two copies of 256 KiB, which compete for one core's
+    cache, truly differ by some per cent, always the same one for the same order of allocation.
+    """
+    source = np.random.default_rng().standard_normal(131072)
     target = np.empty_like(source)
     return lambda: np.copyto(target, source)
 
@@ -50,6 +55,7 @@ def torch_step() -> Step:
     """Return a training step of a small classifier."""
     import torch
 
+    torch.set_num_threads(1)  # two threads and a busy neighbour on two cores measure the scheduler
     model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     inputs, labels = torch.randn(32, 64), torch.randint(10, (32,))
@@ -75,20 +81,13 @@ ARMS: dict[str, Callable[[], Step]] = {
 @contextmanager
 def neighbour(busy: bool) -> Iterator[None]:
     """Keep one core busy with another process for the duration."""
-    process = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
-    if busy:
-        process.start()
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if busy else None
     try:
         yield
     finally:
-        if busy:
+        if process is not None:
             process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        sum(range(10_000))
+            process.wait()
 
 
 def same(kind: str, budget_s: float) -> str:

@@ -12,7 +12,7 @@ from harness.experiment.technique import (
     technique,
 )
 from harness.experiment.trial import Levels, Plan, Trial
-from harness.experiment.workload import Setting, Workload, find_workload, workload
+from harness.experiment.workload import Setting, Workload, find_workload, register, workload
 
 __all__ = [
     "ROUNDING",
@@ -28,6 +28,7 @@ __all__ = [
     "find_technique",
     "find_workload",
     "is_technique",
+    "register",
     "stack",
     "technique",
     "workload",

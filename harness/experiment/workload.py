@@ -69,17 +69,23 @@ def workload(*frameworks: str, unit: str) -> Callable[[Callable[..., Arm]], Work
     """
 
     def declare(builder: Callable[..., Arm]) -> Workload:
-        declared = Workload(
-            name=builder.__name__.replace("_", "-"),
-            frameworks=frameworks,
-            unit=unit,
-            summary=(inspect.getdoc(builder) or "").split("\n")[0],
-            builder=builder,
+        return register(
+            Workload(
+                name=builder.__name__.replace("_", "-"),
+                frameworks=frameworks,
+                unit=unit,
+                summary=(inspect.getdoc(builder) or "").split("\n")[0],
+                builder=builder,
+            )
         )
-        _WORKLOADS[declared.name] = declared
-        return declared
 
     return declare
+
+
+def register(declared: Workload) -> Workload:
+    """Enter a workload into the catalogue and return it: for families of workloads that share a builder."""
+    _WORKLOADS[declared.name] = declared
+    return declared
 
 
 def find_workload(name: str) -> Workload:

@@ -141,8 +141,8 @@ class Conduct:
         while standing:
             referee = Referee(stopwatch=self.stopwatch, coin=self.coin, plan=self.plan, arms=len(standing))
             try:
-                for build in range(self.plan.builds):
-                    self._play(referee, standing, fresh=build > 0)
+                while not referee.settled:
+                    self._play(referee, standing, fresh=referee.builds > 0)
                 for index, entrant in enumerate(standing):
                     with StoppedError.naming(index):
                         self._observe(entrant)
@@ -157,16 +157,22 @@ class Conduct:
             self._keep(referee, standing)
 
     def _play(self, referee: Referee, standing: list[Entrant], *, fresh: bool) -> None:
-        for index, entrant in enumerate(standing):
-            if fresh or entrant.arm is None:
-                entrant.close()
-                with StoppedError.naming(index):
-                    self._build(entrant)
+        if fresh:
+            self._rebuild(standing)
         arms = [entrant.arm for entrant in standing if entrant.arm is not None]
         referee.play(arms, self.heard)
         for index, entrant in enumerate(standing):
             with StoppedError.naming(index):
                 self._check(entrant)
+
+    def _rebuild(self, standing: list[Entrant]) -> None:
+        """Build the arms afresh in the opposite order, so that an accident of memory layout changes sides."""
+        for entrant in standing:
+            entrant.close()
+        self.framework.free()
+        for index, entrant in reversed(list(enumerate(standing))):
+            with StoppedError.naming(index):
+                self._build(entrant)
 
     def _observe(self, entrant: Entrant) -> None:
         if entrant.arm is not None and entrant.arm.observe is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from types import ModuleType
 
+import harness.techniques  # noqa: F401  fills the catalogue
 from harness.experiment import Levels, Plan, Trial, find_technique
 from harness.measuring.between import alternate
 from harness.measuring.handle import Heard, Worker, WorkerLostError
@@ -69,7 +72,9 @@ class Pool:
         try:
             worker = self._worker_for(trial.framework, environment)
             self._describe(trial.framework)
-            measured: Measured = worker.ask("measure", trial, silence_s=trial.plan.silence_s, heard=heard)
+            measured: Measured = worker.ask(
+                "measure", trial, silence_s=trial.plan.silence_s, heard=heard, by_value=_users_module(trial)
+            )
         except WorkerLostError as lost:
             self._worker = None
             return Measured.nothing(trial, lost.outcome, str(lost))
@@ -96,3 +101,8 @@ def _environment(trial: Trial, levels: Levels) -> dict[str, str]:
     switched = [*trial.fixed.items(), *levels.items()]
     techniques = [(find_technique(trial.framework, name), level) for name, level in switched]
     return {key: text for technique, level in techniques for key, text in technique.environment.get(level, {}).items()}
+
+
+def _users_module(trial: Trial) -> ModuleType | None:
+    """Return the module in which a user defined the workload; None for a workload of the catalogue."""
+    return None if isinstance(trial.workload, str) else sys.modules[trial.workload.builder.__module__]

@@ -16,6 +16,7 @@ from harness.measuring.warmup import Warmup, warm_up
 
 WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
+MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
 ALONE_BLOCKS = 20  # what a baseline without candidates is timed for, at least
 
 
@@ -56,18 +57,38 @@ class Referee:
         self.log_ratios: list[list[float]] = [[] for _ in range(arms)]
         self.warmups: list[Warmup] = []
         self.iterations: list[int] = []
+        self.quota: dict[int, int] = {}
+        self.budget_s = plan.budget_s * arms
+        self.played_s: list[float] = []
         # Candidates share the error rate (Bonferroni).
         self.alpha = plan.alpha / max(1, arms - 1)
         self.fewest = fewest_pairs(self.alpha)
 
     def play(self, arms: Sequence[Arm], heard: Callable[[str], None] = lambda _: None) -> None:
-        """Warm the arms up and time them in rounds until every candidate is resolved or this build's share is spent."""
+        """Warm the arms up and time them in rounds; the first build decides how many, later ones follow."""
         if not self.iterations:
             self.iterations = self.stopwatch.iterations_per_block(arms, self.plan.min_block_s)
         warmups = [self._warmed(index, arm) for index, arm in enumerate(arms)]
         self.warmups = self.warmups or warmups
         gc.collect()
-        self._rounds(arms, heard)
+        start = self.stopwatch.clock()
+        if self.quota:
+            self._match(arms, heard)
+        else:
+            self._explore(arms, heard)
+        self.played_s.append(self.stopwatch.clock() - start)
+
+    @property
+    def builds(self) -> int:
+        """How many builds have played."""
+        return len(self.played_s)
+
+    @property
+    def settled(self) -> bool:
+        """Whether another build would add nothing: every figure is precise, or the budget is spent."""
+        # Never judged between two builds whose accidents are opposite.
+        whole = self.builds > 0 and self.builds % self.plan.builds == 0
+        return whole and (self._affordable() == 0 or not self._open())
 
     def judgement(self, candidate: int) -> Judgement:
         """Judge a candidate on the evidence so far."""
@@ -82,28 +103,42 @@ class Referee:
         with StoppedError.naming(index):
             return warm_up(lambda: self.stopwatch.block_s(arm, self.iterations[index]), cap_s=cap_s)
 
-    def _rounds(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
-        share_s = self.plan.budget_s * len(arms) / self.plan.builds
-        earlier = [len(ratios) for ratios in self.log_ratios]
-        least = math.ceil(max(self.fewest, ALONE_BLOCKS if len(arms) == 1 else 0) / self.plan.builds)
+    def _explore(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
+        """Run rounds until every candidate is resolved or a build's share of the budget is spent."""
+        share_s = self.budget_s / self.plan.builds
+        least = math.ceil(max(self.fewest, 0 if self.log_ratios[1:] else ALONE_BLOCKS) / self.plan.builds)
         running = set(range(1, len(arms)))
         start = self.stopwatch.clock()
-        rounds, next_look = 0, least
-        while True:
+        rounds, next_look, spent_s = 0, least, 0.0
+        while rounds < least or (running and spent_s < share_s):
             self._round(arms, running)
             rounds += 1
             spent_s = self.stopwatch.clock() - start
-            if rounds < next_look:
-                continue
-            next_look = math.ceil(LOOK_AGAIN * rounds)
-            if spent_s >= self.plan.min_span_s / self.plan.builds:
-                # An earlier build's weight is matched before a candidate rests.
-                running = {c for c in running if rounds < earlier[c] or not self._resolved(c)}
-                if not running:
-                    return
-            if spent_s >= share_s:
-                return
-            heard(f"{rounds} pairs")
+            if rounds >= next_look and spent_s >= self.plan.min_span_s / self.plan.builds:
+                next_look = math.ceil(LOOK_AGAIN * rounds)
+                running -= {candidate for candidate in running if self._resolved(candidate)}
+                heard(f"{rounds} pairs")
+        self.quota = {candidate: len(self.log_ratios[candidate]) for candidate in range(1, len(arms))}
+
+    def _match(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
+        """Run as many rounds as the builds before had, so that opposite accidents weigh the same."""
+        if self.builds % self.plan.builds == 0:
+            times = max(1, self._affordable())
+            self.quota = {candidate: times * self.quota[candidate] for candidate in self._open()}
+        for done in range(max(self.quota.values(), default=0)):
+            self._round(arms, {candidate for candidate, pairs in self.quota.items() if done < pairs})
+            if done % 100 == 0:
+                heard(f"{done + 1} pairs of another build")
+
+    def _affordable(self) -> int:
+        """Return how many times the latest set of builds the budget still holds, at most ``MORE_PAIRS``."""
+        latest_s = sum(self.played_s[-self.plan.builds :])
+        left_s = self.budget_s - sum(self.played_s)
+        return min(MORE_PAIRS, round(left_s / latest_s)) if latest_s > 0 else MORE_PAIRS
+
+    def _open(self) -> set[int]:
+        """Return the candidates that still need pairs."""
+        return {candidate for candidate in self.quota if not self._resolved(candidate)}
 
     def _round(self, arms: Sequence[Arm], running: set[int]) -> None:
         order = [0, *sorted(running)]

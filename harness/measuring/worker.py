@@ -37,11 +37,14 @@ def main() -> None:
 
 def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
     """Pass orders on; leave at once when the other side is gone, even in the middle of a block."""
-    try:
-        while True:
+    while True:
+        try:
             orders.put(receive(pipe))
-    except EOFError:
-        os._exit(0)
+        except EOFError:
+            os._exit(0)
+        except Exception as error:  # an order that this process cannot unpickle
+            sys.stderr.write(f"cannot take the order: {type(error).__name__}: {error}\n")
+            os._exit(1)
 
 
 def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: BinaryIO) -> Any:

@@ -1,0 +1,223 @@
+"""The fingerprint of hardware and software: what the machine is, how it is set up, how it is right now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import cpuinfo
+import joblib
+import msgspec
+import psutil
+
+from harness import nvml
+from harness.record import Environment, Gpu, Identity
+
+# Variables that change the speed of numerical code. Their values are recorded, so none may hold a secret or a path.
+VARIABLES = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_VISIBLE_DEVICES",
+    "CUPY_ACCELERATORS",
+    "CUPY_TF32",
+    "GLIBC_TUNABLES",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MKL_NUM_THREADS",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NUMPY_MADVISE_HUGEPAGE",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "OMP_WAIT_POLICY",
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+)
+_SYSTEM = Path("/sys")
+_NOISE_IN_NAMES = re.compile(r"\((?:r|tm|c)\)|\b(?:cpu|processor|[\d]+-core|with .* graphics)\b|@.*", re.IGNORECASE)
+_DEVICE_ID = re.compile(r"(GPU|MIG)-[0-9A-Fa-f-]+")
+
+
+def fingerprint() -> Environment:
+    """Return identity, configuration and readings together."""
+    return Environment(identity=identify(), configuration=configuration(), readings=readings())
+
+
+def identify() -> Identity:
+    """Return what the machine is: reading it again gives the same, whatever the clocks, the load and the drivers do."""
+    states = nvml.gpus()
+    found = [
+        Gpu(name=gpu.name, memory_gib=_coarse_gib(gpu.memory_bytes, parts=32), uuid_hash=_hashed(gpu.uuid))
+        for gpu in states
+    ]
+    return Identity(
+        cpu_model=_cpu_model(),
+        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        memory_gib=_coarse_gib(psutil.virtual_memory().total, parts=8),
+        gpus=sorted(found, key=lambda gpu: (gpu.name, gpu.uuid_hash)),
+    )
+
+
+def machine_key(identity: Identity) -> str:
+    """Return the name of the machine's folder, such as ``amd-epyc-2c-24g-1f3a9c``: what it is, and a hash of that."""
+    counts = Counter(gpu.name for gpu in identity.gpus)
+    gpus = [f"{_slug(name)}-x{count}" for name, count in counts.items()]
+    content = json.dumps(msgspec.to_builtins(identity), sort_keys=True)
+    cpu = f"{_slug(identity.cpu_model)}-{identity.cpu_cores}c-{identity.memory_gib}g"
+    return "-".join([cpu, *gpus])[:100].strip("-") + "-" + hashlib.sha256(content.encode()).hexdigest()[:6]
+
+
+def configuration() -> dict[str, str]:
+    """Return how the machine is set up: what a person could change without changing the machine."""
+    facts: dict[str, Callable[[], Any]] = {
+        "os": _operating_system,
+        "kernel": platform.release,
+        "libc": lambda: " ".join(platform.libc_ver()).strip(),
+        "python": lambda: f"{platform.python_implementation()} {platform.python_version()}",
+        "accelbench": lambda: version("accelbench"),
+        "numpy.version": lambda: version("numpy"),
+        "cpu.logical_cores": psutil.cpu_count,
+        "cpu.available_cores": joblib.cpu_count,
+        "cpu.quota_cores": _quota_cores,
+        "cpu.governor": lambda: _settings("devices/system/cpu/cpu*/cpufreq/scaling_governor"),
+        "cpu.boost": lambda: _settings("devices/system/cpu/cpufreq/boost"),
+        "memory.transparent_huge_pages": _huge_pages,
+    }
+    return _told(facts) | _gpu_facts("power_limit_w", "applications_clock_mhz") | nvml.driver() | _variables()
+
+
+def readings() -> dict[str, str]:
+    """Return how the machine is at this moment."""
+    facts: dict[str, Callable[[], Any]] = {
+        "time_utc": lambda: datetime.now(UTC).isoformat(timespec="seconds"),
+        "load.1min": lambda: os.getloadavg()[0],
+        "memory.available_bytes": lambda: psutil.virtual_memory().available,
+        "cpu.clock_mhz": lambda: round(psutil.cpu_freq().current) or None,
+        "cpu.temperature_c": _cpu_temperature_c,
+    }
+    gpu_facts = ("sm_clock_mhz", "temperature_c", "power_w", "free_memory_bytes", "throttle_reasons")
+    return _told(facts) | _gpu_facts(*gpu_facts)
+
+
+def _told(facts: dict[str, Callable[[], Any]]) -> dict[str, str]:
+    """Ask for every fact, and leave out what this machine does not tell."""
+    told: dict[str, str] = {}
+    for name, ask in facts.items():
+        # psutil and the kernel's files differ from system to system in what is there.
+        with suppress(OSError, AttributeError, NotImplementedError, RuntimeError, ValueError, PackageNotFoundError):
+            told |= _texts(name, ask())
+    return told
+
+
+def _gpu_facts(*names: str) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for index, gpu in enumerate(nvml.gpus()):
+        for name in names:
+            facts |= _texts(f"gpu{index}.{name}", getattr(gpu, name))
+    return facts
+
+
+def _texts(name: str, value: Any) -> dict[str, str]:
+    if value is None or value == "":
+        return {}
+    if isinstance(value, tuple):
+        return {name: ", ".join(value) or "none"}
+    return {name: f"{value:g}" if isinstance(value, float) else str(value)}
+
+
+@cache
+def _cpu_model() -> str:
+    """Return the processor's name: the kernel's word where it has one, since asking py-cpuinfo takes long."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return named or str(cpuinfo.get_cpu_info().get("brand_raw") or platform.machine() or "unknown CPU")
+
+
+def _coarse_gib(size_bytes: int, *, parts: int) -> int:
+    """Return memory in GiB, rounded to a grid of ``parts`` steps per doubling.
+
+    Kernels and drivers keep back a little of what is installed, and not always the same.
+    """
+    gib = size_bytes / 2**30
+    if gib < 1:
+        return round(gib)
+    step: int = max(1, 2 ** math.floor(math.log2(gib)) // parts)
+    return step * round(gib / step)
+
+
+def _hashed(identifier: str) -> str:
+    return hashlib.sha256(identifier.encode()).hexdigest()[:12] if identifier else ""
+
+
+def _slug(name: str) -> str:
+    words = _NOISE_IN_NAMES.sub(" ", name).lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-") or "unknown"
+
+
+def _operating_system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.mac_ver()[0]}".strip()
+
+
+def _quota_cores() -> str:
+    """Return how many cores' worth of time the container may use, from either version of control groups."""
+    groups = _SYSTEM / "fs/cgroup"
+    try:
+        quota, period = (groups / "cpu.max").read_text().split()
+    except OSError:
+        quota, period = ((groups / f"cpu/cpu.cfs_{part}_us").read_text().strip() for part in ("quota", "period"))
+    return "unlimited" if quota in ("max", "-1") else f"{int(quota) / int(period):g}"
+
+
+def _settings(pattern: str) -> str:
+    return ", ".join(sorted({path.read_text().strip() for path in _SYSTEM.glob(pattern)}))
+
+
+def _huge_pages() -> str:
+    chosen = re.search(r"\[(\w+)\]", (_SYSTEM / "kernel/mm/transparent_hugepage/enabled").read_text())
+    return chosen[1] if chosen else ""
+
+
+def _cpu_temperature_c() -> float | None:
+    sensors = psutil.sensors_temperatures()
+    found = [
+        entry.current for name in ("coretemp", "k10temp", "zenpower", "cpu_thermal") for entry in sensors.get(name, [])
+    ]
+    return max(found, default=None)
+
+
+def _variables() -> dict[str, str]:
+    return {
+        f"env.{name}": _DEVICE_ID.sub(lambda found: f"{found[1]}-{_hashed(found[0])}", os.environ[name])
+        for name in VARIABLES
+        if name in os.environ
+    }

@@ -1,0 +1,119 @@
+"""The adapter of CuPy. It loads without CuPy and without a GPU, because the arms that run NumPy do."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from harness.errors import Unavailable
+from harness.frameworks import host
+
+try:
+    import cupy
+except ImportError as failure:
+    cupy = None
+    _MISSING = (
+        "cupy is not installed: pip install 'accelbench[cupy]'"
+        if failure.name == "cupy"
+        else f"cupy cannot be imported: {failure}"
+    )
+
+# CuPy's pool raises a MemoryError; what the CUDA libraries allocate for themselves fails with these.
+_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUFFT_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
+@cache
+def unavailable() -> str | None:
+    """Return the sentence saying why CuPy cannot compute here, or None where it can."""
+    if cupy is None:
+        return _MISSING
+    try:
+        devices = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        devices = 0
+    return None if devices else f"cupy {cupy.__version__} sees no CUDA device"
+
+
+def namespace() -> Any:
+    """Return the ``cupy`` module.
+
+    Raises:
+        Unavailable: it is not installed or sees no device.
+    """
+    if (reason := unavailable()) is not None:
+        raise Unavailable(reason)
+    return cupy
+
+
+class Cupy:
+    """CuPy on its current CUDA device, and NumPy beside it."""
+
+    name = "cupy"
+
+    def synchronize(self) -> None:
+        """Wait for every stream of the current device."""
+        if unavailable() is None:
+            cupy.cuda.runtime.deviceSynchronize()
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the arrays in ``output``, CuPy's and NumPy's, on the host in float64."""
+        return host.arrays(output, np.asarray if cupy is None else cupy.asnumpy)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the host, CuPy's pool or a CUDA library ran out of memory."""
+        if isinstance(error, MemoryError):
+            return True
+        ours = type(error).__module__.startswith("cupy")
+        return ours and any(name in str(error) for name in _OUT_OF_MEMORY)
+
+    def reset_peak_memory(self) -> None:
+        """Give the pool's free blocks back to the driver, so that what the pool holds starts over."""
+        self.free()
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return what the default pool holds.
+
+        That is its peak, since it grows as needed and gives nothing back by itself. It counts whole blocks, as the
+        device's memory does, and so lies a little above the sum of the arrays that were alive at one time.
+        """
+        return int(cupy.get_default_memory_pool().total_bytes()) if unavailable() is None else None
+
+    def free(self) -> None:
+        """Empty CuPy's memory pools and the work areas that its FFT plans keep."""
+        if unavailable() is None:
+            cupy.fft.config.get_plan_cache().clear()
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+    def seed(self, seed: int) -> None:
+        """Seed the generators of Python, NumPy and CuPy."""
+        host.seed(seed)
+        if unavailable() is None:
+            cupy.random.seed(seed)
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return the CUDA devices that CuPy sees."""
+        if unavailable() is not None:
+            return ()
+        return tuple(f"cuda:{index}" for index in range(cupy.cuda.runtime.getDeviceCount()))
+
+    def describe(self) -> dict[str, str]:
+        """Return the versions of CuPy, the CUDA runtime and the driver's CUDA, beside NumPy's facts."""
+        facts = host.configuration()
+        if (reason := unavailable()) is not None:
+            return facts | {"cupy.unavailable": reason}
+        return facts | {
+            "cupy.version": cupy.__version__,
+            "cupy.cuda_runtime": _dotted(cupy.cuda.runtime.runtimeGetVersion()),
+            "cupy.cuda_driver": _dotted(cupy.cuda.runtime.driverGetVersion()),
+        }
+
+
+def _dotted(version: int) -> str:
+    """Return CUDA's version number, such as 12040, in the way people write it, such as 12.4."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+framework = Cupy()

@@ -1,0 +1,85 @@
+"""A fake asynchronous device and its clock: what the engine's tests are driven with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harness.frameworks import host
+
+
+class FakeClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        """Return the time in seconds."""
+        return self._now_s
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now_s += seconds
+
+
+class FakeDevice:
+    """A device that works through a queue while the host goes on, as a GPU does.
+
+    ``launch_s`` is what a launch costs the host. ``noise`` returns the factor by which the next piece of work takes
+    longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``.
+    """
+
+    name = "fake"
+
+    def __init__(
+        self, clock: FakeClock | None = None, *, launch_s: float = 5e-6, noise: Callable[[], float] = lambda: 1.0
+    ) -> None:
+        self.clock = clock or FakeClock()
+        self._launch_s = launch_s
+        self._noise = noise
+        self._busy_until_s = 0.0
+
+    def launch(self, seconds: float) -> None:
+        """Queue work that takes the device that long, and return before it is done."""
+        self.clock.advance(self._launch_s)
+        self._busy_until_s = max(self._busy_until_s, self.clock()) + seconds * self._noise()
+
+    def synchronize(self) -> None:
+        """Let time pass until the queue is empty."""
+        self.clock.advance(max(0.0, self._busy_until_s - self.clock()))
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the arrays in ``output`` in float64."""
+        return host.arrays(output)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the error is a MemoryError."""
+        return isinstance(error, MemoryError)
+
+    def reset_peak_memory(self) -> None:
+        """Keep no peak."""
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return None: the device keeps no peak."""
+        return None
+
+    def free(self) -> None:
+        """Give nothing back: the device caches nothing."""
+
+    def seed(self, seed: int) -> None:
+        """Seed Python's and NumPy's global generators."""
+        host.seed(seed)
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return the one fake device."""
+        return ("fake:0",)
+
+    def describe(self) -> dict[str, str]:
+        """Return that this is not a real device."""
+        return {"fake.device": "a queue and a clock"}
+
+
+framework = FakeDevice()

@@ -1,0 +1,68 @@
+"""The adapter of NumPy, and of everything else that runs on the host alone."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+
+from harness.frameworks import host
+
+
+class Numpy:
+    """Work on the host: nothing runs on when a call has returned."""
+
+    name = "numpy"
+
+    def __init__(self) -> None:
+        self._tracing = False
+        self._before_bytes = 0
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the arrays in ``output`` in float64."""
+        return host.arrays(output)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the error is Python's MemoryError, which NumPy raises too."""
+        return isinstance(error, MemoryError)
+
+    def reset_peak_memory(self) -> None:
+        """Start tracing allocations, which slows Python code: for the memory pass only."""
+        if not tracemalloc.is_tracing():
+            tracemalloc.start()
+            self._tracing = True
+        tracemalloc.reset_peak()
+        self._before_bytes = tracemalloc.get_traced_memory()[0]
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the rise of what Python and NumPy allocated since the reset, and stop tracing."""
+        if not tracemalloc.is_tracing():
+            return None
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        self.free()
+        return peak_bytes - self._before_bytes
+
+    def free(self) -> None:
+        """Stop the tracing that a memory pass began; NumPy itself caches nothing."""
+        if self._tracing:
+            tracemalloc.stop()
+            self._tracing = False
+
+    def seed(self, seed: int) -> None:
+        """Seed Python's and NumPy's global generators."""
+        host.seed(seed)
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
+    def describe(self) -> dict[str, str]:
+        """Return NumPy's version, vector instructions, BLAS library and threads."""
+        return host.configuration()
+
+
+framework = Numpy()

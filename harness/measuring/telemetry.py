@@ -1,0 +1,152 @@
+"""What else the machine did while something was measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness import nvml
+from harness.units import percent, significant
+
+BUSY_SHARE = 0.05  # of the cores taken by others is worth a sentence; below, a desktop's own daemons would be
+PRESSURE_SHARE = 0.1  # of the time in which work waited for a core
+CLOCK_TICK_S = 0.01  # the kernel counts CPU time in ticks, per core
+_PRESSURE = Path("/proc/pressure/cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuReading:
+    """One GPU at one moment. ``other_processes`` are those that are neither this process nor its kin."""
+
+    sm_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    other_processes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Counters of the machine and of this process; None where the system keeps none.
+
+    ``own_cpu_s`` is the CPU time of this process and its descendants, ``busy_cpu_s`` and ``stolen_cpu_s`` are the
+    whole machine's, summed over its ``cores``. ``waiting_s`` is the time in which some runnable work had no core.
+    """
+
+    cores: int
+    own_cpu_s: float
+    busy_cpu_s: float
+    stolen_cpu_s: float | None = None
+    waiting_s: float | None = None
+    load_1min: float | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    gpus: tuple[GpuReading, ...] = ()
+
+
+def read() -> Snapshot:
+    """Return the counters as they stand."""
+    machine, process = psutil.cpu_times(), psutil.Process()
+    family = _family(process)
+    load = switches = None
+    with suppress(OSError, AttributeError):
+        load = os.getloadavg()[0]
+    with suppress(psutil.Error, NotImplementedError, AttributeError):
+        switches = process.num_ctx_switches()
+    return Snapshot(
+        cores=psutil.cpu_count() or 1,
+        own_cpu_s=sum(_cpu_s(member) for member in family),
+        busy_cpu_s=sum(getattr(machine, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq")),
+        stolen_cpu_s=getattr(machine, "steal", None),
+        waiting_s=_waiting_s(),
+        load_1min=load,
+        voluntary_switches=switches.voluntary if switches else None,
+        involuntary_switches=switches.involuntary if switches else None,
+        gpus=tuple(_gpu(state, {member.pid for member in family}) for state in nvml.gpus()),
+    )
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return [process, *process.children(recursive=True)]
+    return [process]
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Return the CPU time of a process and of its children that have ended."""
+    with suppress(psutil.Error):
+        times = process.cpu_times()
+        return float(times.user + times.system + times.children_user + times.children_system)
+    return 0.0
+
+
+def _waiting_s() -> float | None:
+    with suppress(OSError, ValueError, IndexError):
+        return int(_PRESSURE.read_text().splitlines()[0].rpartition("total=")[2]) / 1e6
+    return None
+
+
+def _gpu(state: nvml.GpuState, own: set[int]) -> GpuReading:
+    # In a container the driver may give process numbers of the host: one that does not exist here tells nothing.
+    others = [pid for pid in state.process_ids if pid not in own and psutil.pid_exists(pid)]
+    return GpuReading(
+        sm_clock_mhz=state.sm_clock_mhz,
+        temperature_c=state.temperature_c,
+        throttle_reasons=state.throttle_reasons,
+        other_processes=len(others),
+    )
+
+
+def disturbance(before: Snapshot, after: Snapshot, wall_s: float) -> tuple[dict[str, float], list[str]]:
+    """Return what happened between two snapshots, as figures and as sentences where it may have disturbed.
+
+    ``other_cores`` and ``stolen_cores`` are means over the time, ``cpu_waiting`` is a fraction of it.
+    """
+    if wall_s <= 0:
+        return {}, []
+    figures = dict(_figures(before, after, wall_s))
+    return figures, [*_cpu_sentences(figures, after.cores, wall_s), *_gpu_sentences(before.gpus, after.gpus)]
+
+
+def _figures(before: Snapshot, after: Snapshot, wall_s: float) -> Iterator[tuple[str, float]]:
+    others_s = (after.busy_cpu_s - before.busy_cpu_s) - (after.own_cpu_s - before.own_cpu_s)
+    yield "other_cores", max(0.0, others_s) / wall_s
+    for name, counter in (
+        ("stolen_cores", "stolen_cpu_s"),
+        ("cpu_waiting", "waiting_s"),
+        ("voluntary_switches_per_s", "voluntary_switches"),
+        ("involuntary_switches_per_s", "involuntary_switches"),
+    ):
+        first, last = getattr(before, counter), getattr(after, counter)
+        if first is not None and last is not None:
+            yield name, max(0.0, last - first) / wall_s
+    if after.load_1min is not None:
+        yield "load_1min", after.load_1min
+    for index, gpu in enumerate(after.gpus):
+        if gpu.sm_clock_mhz is not None:
+            yield f"gpu{index}_sm_clock_mhz", gpu.sm_clock_mhz
+        if gpu.temperature_c is not None:
+            yield f"gpu{index}_temperature_c", gpu.temperature_c
+
+
+def _cpu_sentences(figures: dict[str, float], cores: int, wall_s: float) -> Iterator[str]:
+    worth_saying = BUSY_SHARE * cores + 2 * cores * CLOCK_TICK_S / wall_s
+    if (others := figures["other_cores"]) > worth_saying:
+        yield f"other processes used {significant(others, 2)} of {cores} cores while this was measured"
+    if (stolen := figures.get("stolen_cores", 0.0)) > worth_saying:
+        yield f"the hypervisor took {significant(stolen, 2)} of {cores} cores away while this was measured"
+    if (waiting := figures.get("cpu_waiting", 0.0)) > PRESSURE_SHARE:
+        yield f"work waited for a free core during {percent(waiting)} of the time in which this was measured"
+
+
+def _gpu_sentences(before: Sequence[GpuReading], after: Sequence[GpuReading]) -> Iterator[str]:
+    for index, (first, last) in enumerate(zip(before, after, strict=False)):
+        if reasons := dict.fromkeys(first.throttle_reasons + last.throttle_reasons):
+            yield f"GPU {index} was held below its clock ({', '.join(reasons)}) while this was measured"
+        if others := max(first.other_processes, last.other_processes):
+            plural = "es" if others > 1 else ""
+            yield f"GPU {index} was shared with {others} other process{plural} while this was measured"

@@ -1,0 +1,40 @@
+"""What can be switched for NumPy on the host."""
+
+from __future__ import annotations
+
+import platform
+
+import joblib
+import threadpoolctl  # type: ignore[import-untyped]  # ships no types
+
+from harness.errors import Unavailable
+from harness.experiment import ROUNDING, Arm, Build, technique
+
+# Above any array here: glibc then takes arrays from its heap, which it never shrinks, instead of mapping fresh pages
+# for every one. Setting one of the thresholds ends glibc's own adaptation of both, so they go together.
+KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(2**40),
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+
+
+@technique("numpy", levels=("1", "all"), tolerance={"*": ROUNDING})
+def threads(build: Build, level: str) -> Arm:
+    """Threads of the BLAS library behind NumPy's linear algebra: one, or one per core of the process."""
+    arm = build()
+    pools = threadpoolctl.ThreadpoolController()  # after the build, which may load a library
+    count = 1 if level == "1" else joblib.cpu_count()
+    if level == "all" and count == 1:
+        raise Unavailable("this process has one core, so there are no more threads to compare with")
+    if level == "all" and not len(pools):
+        raise Unavailable("threadpoolctl knows no thread pool of this NumPy, so its threads cannot be set")
+    return arm.inside(lambda: pools.limit(limits=count))
+
+
+@technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})
+def malloc(build: Build, level: str) -> Arm:
+    """The C library's allocator: it returns freed arrays to the kernel, or keeps their memory for the next ones."""
+    if level == "keep" and platform.libc_ver()[0] != "glibc":
+        raise Unavailable("only glibc on Linux keeps freed memory by these variables, and this is another C library")
+    return build()

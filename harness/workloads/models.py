@@ -1,0 +1,99 @@
+"""The models that training workloads learn with, and the random inputs they are fed. Needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A classification problem: a model with random weights, and normally distributed or uniformly drawn inputs.
+
+    ``inputs`` takes the batch size and a generator.
+    """
+
+    model: Callable[[], Any]
+    inputs: Callable[[int, Any], Any]
+    classes: int
+
+    def batch(self, size: int, generator: Any) -> tuple[Any, Any]:
+        """Return one batch of inputs and labels, on the host."""
+        return self.inputs(size, generator), torch.randint(self.classes, (size,), generator=generator)
+
+
+def cnn() -> Problem:
+    """Two convolutions, 3-16-32 channels, and two linear layers on 32×32 images."""
+
+    def model() -> Any:
+        return nn.Sequential(
+            nn.Conv2d(3, 16, kernel_size=3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, kernel_size=3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * 8 * 8, 128),
+            nn.ReLU(),
+            nn.Linear(128, 10),
+        )
+
+    return Problem(model=model, inputs=_images(32), classes=10)
+
+
+def mlp() -> Problem:
+    """The sequential network 784-128-10 on rows of 784 features."""
+
+    def model() -> Any:
+        return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    return Problem(model=model, inputs=lambda size, generator: torch.randn(size, 784, generator=generator), classes=10)
+
+
+def resnet18(*, side: int, classes: int) -> Problem:
+    """ResNet-18 on images of ``side`` × ``side`` pixels."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(
+        depths=[2, 2, 2, 2], layer_type="basic", hidden_sizes=[64, 128, 256, 512], num_labels=classes
+    )
+    return Problem(model=lambda: ResNetForImageClassification(config), inputs=_images(side), classes=classes)
+
+
+def resnet50(*, side: int, classes: int) -> Problem:
+    """ResNet-50 v1.5 on images of ``side`` × ``side`` pixels."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(num_labels=classes)
+    return Problem(model=lambda: ResNetForImageClassification(config), inputs=_images(side), classes=classes)
+
+
+def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
+    """A BERT sequence classifier; without dropout, so that every arm computes the same."""
+    from transformers import BertConfig, BertForSequenceClassification
+
+    classes = 2
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=hidden // 64,
+        intermediate_size=4 * hidden,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        num_labels=classes,
+    )
+    return Problem(
+        model=lambda: BertForSequenceClassification(config),
+        inputs=lambda size, generator: torch.randint(vocabulary, (size, tokens), generator=generator),
+        classes=classes,
+    )
+
+
+def _images(side: int) -> Callable[[int, Any], Any]:
+    return lambda size, generator: torch.randn(size, 3, side, side, generator=generator)

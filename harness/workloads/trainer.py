@@ -1,0 +1,53 @@
+"""A model in training, one batch at a time. Needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Trainer:
+    """A classifier with SGD and momentum; the same seed gives the same weights on every device.
+
+    ``autocast`` is ``"fp32"``, ``"bf16"`` or ``"fp16"``, the last with a gradient scaler.
+    """
+
+    def __init__(self, model: Callable[[], Any], *, seed: int, device: Any, autocast: str = "fp32") -> None:
+        self._make = model
+        self._seed = seed
+        self.device = device
+        self._dtype = AUTOCAST.get(autocast)
+        self._model = self._seeded().to(device).train()
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01, momentum=0.9)
+        self._scaler = torch.amp.GradScaler(device.type, enabled=autocast == "fp16")
+        self._first_optimizer = self._optimizer.state_dict()
+        self._first_scaler = self._scaler.state_dict()
+
+    def train_on(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
+        """Learn from one batch; return the loss and the logits from before the weights changed."""
+        self._optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None):
+            output = self._model(inputs)
+            logits = output if isinstance(output, torch.Tensor) else output.logits
+            loss = cross_entropy(logits, labels)
+        self._scaler.scale(loss).backward()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+        return loss.detach(), logits.detach()
+
+    def reset(self) -> None:
+        """Return to the initial weights, without momentum, gradients or a changed gradient scale."""
+        # Made anew, since a copy kept for later would count as memory of the arm.
+        self._model.load_state_dict(self._seeded().state_dict())
+        self._optimizer.load_state_dict(self._first_optimizer)
+        self._optimizer.zero_grad(set_to_none=True)
+        self._scaler.load_state_dict(self._first_scaler)
+
+    def _seeded(self) -> Any:
+        torch.manual_seed(self._seed)
+        return self._make()

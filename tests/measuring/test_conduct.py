@@ -1,0 +1,163 @@
+"""One trial from building to price, on the fake asynchronous device: what becomes of each arm."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import Unavailable
+from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
+from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.conduct import Conduct
+from harness.measuring.measured import Measured
+
+clock = FakeClock()
+device = FakeDevice(clock)
+state: dict[str, Any] = {}
+
+
+@workload("fake", unit="row")
+def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
+    """A table that takes a millisecond to compute, or misbehaves on request."""
+    behaviours = {
+        "plain": lambda: _step(1e-3),
+        "double": lambda: _step(0.5e-3),
+        "wrong": lambda: _step(0.5e-3, 1.5),
+        "nan": lambda: _step(0.5e-3, float("nan")),
+        "slow": lambda: _step(60.0),
+        "compiled": _compiled(),
+        "spoilt": _spoilt(),
+        "missing": lambda: _raise(Unavailable("the fake chip has no such unit")),
+        "hungry": lambda: _raise(MemoryError("cannot allocate 1 PB")),
+        "broken": lambda: _raise(ZeroDivisionError("division by zero")),
+    }
+    if speed == "missing":
+        _raise(Unavailable("the fake chip has no such unit"))
+    return Arm(step=behaviours[speed], items=4)
+
+
+def _step(seconds: float, value: float = 1.0) -> np.ndarray:
+    device.launch(seconds)
+    return np.full(3, value)
+
+
+def _compiled() -> Any:
+    calls = iter([30.0])
+    return lambda: _step(next(calls, 0.25e-3))
+
+
+def _spoilt() -> Any:
+    values = iter([1.0] * 20)
+    return lambda: _step(1e-3, next(values, 2.0))
+
+
+def _raise(error: Exception) -> np.ndarray:
+    raise error
+
+
+@technique(
+    "fake", levels=("plain", "double", "wrong", "nan", "slow", "compiled", "spoilt", "missing", "hungry", "broken")
+)
+def speed(build: Build, level: str) -> Arm:
+    """How fast the table is."""
+    return build(speed=level)
+
+
+@technique("fake", levels=("off", "on"))
+def lever(build: Build, level: str) -> Arm:
+    """A global lever, which must be back where it was after every block."""
+    return build().inside(_lever_at, level)
+
+
+@contextmanager
+def _lever_at(level: str) -> Iterator[None]:
+    before, state["lever"] = state.get("lever", "rest"), level
+    yield
+    state["lever"] = before
+
+
+def measure(*levels: str, plan: Plan | None = None, name: str = "speed") -> Measured:
+    arms = tuple({name: level} for level in levels)
+    trial = Trial(framework="fake", workload="bench-table", arms=arms, plan=plan or Plan(budget_s=0.5))
+    return Conduct(trial, device, clock=clock, coin=Random(3)).run()
+
+
+def test_a_faster_arm_is_measured_with_its_price() -> None:
+    baseline, candidate = measure("plain", "double").arms
+    assert baseline.effect is None
+    assert candidate.effect is not None
+    assert candidate.effect.verdict == "faster"
+    assert candidate.effect.speedup == pytest.approx(2, rel=0.05)
+    assert candidate.price is not None
+    assert candidate.price.error == 0
+    assert candidate.items == 4
+
+
+@pytest.mark.parametrize(
+    ("level", "outcome", "reason"),
+    [
+        ("wrong", "wrong-output", "off the baseline's by 0.500 relative"),
+        ("nan", "wrong-output", "NaN"),
+        ("missing", "unavailable", "the fake chip has no such unit"),
+        ("hungry", "out-of-memory", "MemoryError: cannot allocate 1 PB"),
+        ("broken", "failed", "ZeroDivisionError: division by zero"),
+        ("slow", "given-up", "one step takes 60.0 s, so the 11 pairs"),
+    ],
+)
+def test_an_arm_that_cannot_be_measured_says_why_and_costs_only_itself(level: str, outcome: str, reason: str) -> None:
+    _, lost, other = measure("plain", level, "double").arms
+    assert (lost.outcome, lost.timing, lost.effect) == (outcome, None, None)
+    assert reason in lost.reason
+    assert other.effect is not None
+    assert other.effect.verdict == "faster"
+
+
+def test_an_output_that_changes_during_the_timing_takes_the_speed_away() -> None:
+    _, spoilt = measure("plain", "spoilt").arms
+    assert spoilt.outcome == "wrong-output"
+    assert "before the timing" in spoilt.reason
+    assert spoilt.effect is None
+
+
+def test_compilation_is_cold_cost_and_never_a_sample() -> None:
+    measured = measure("plain", "compiled")
+    timing = measured.arms[1].timing
+    assert timing is not None
+    assert timing.cold_s == pytest.approx(30, rel=0.01)
+    assert max(measured.samples_s[1]) < 1e-3
+
+
+def test_without_a_baseline_nothing_is_compared_and_every_arm_says_so() -> None:
+    baseline, candidate = measure("broken", "plain").arms
+    assert baseline.outcome == "failed"
+    assert candidate.outcome == "unavailable"
+    assert "there is no baseline to compare with: ZeroDivisionError" in candidate.reason
+
+
+def test_a_baseline_whose_candidates_cannot_run_is_timed_all_the_same() -> None:
+    baseline, _ = measure("plain", "missing").arms
+    assert baseline.timing is not None
+    assert baseline.timing.median_s == pytest.approx(1e-3, rel=0.05)
+
+
+def test_a_rehearsal_runs_and_checks_every_arm_and_times_none() -> None:
+    baseline, wrong = measure("plain", "wrong", plan=Plan(rehearse=True)).arms
+    assert (baseline.outcome, baseline.timing) == ("measured", None)
+    assert wrong.outcome == "wrong-output"
+
+
+def test_global_state_is_where_it_was_after_a_trial() -> None:
+    state["lever"] = "rest"
+    measured = measure("off", "on", name="lever")
+    assert state["lever"] == "rest"
+    assert measured.arms[1].effect is not None
+    assert measured.arms[1].effect.verdict == "same"
+
+
+def test_samples_stand_beside_their_arms() -> None:
+    measured = measure("plain", "missing", "double")
+    assert [bool(samples) for samples in measured.samples_s] == [True, False, True]
+    assert len(measured.log_ratios[2]) <= len(measured.samples_s[0])

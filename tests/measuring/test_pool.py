@@ -1,0 +1,153 @@
+"""Real worker processes: what is lost with one, and what is not."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.experiment import Arm, Plan, Setting, Trial, Workload
+from harness.measuring.pool import Pool
+
+PLAN = Plan(budget_s=0.3, builds=1, min_span_s=0.05, silence_s=60)
+
+
+def _sum(setting: Setting, *, deed: str = "none", elements: int = 2000) -> Arm:
+    """Sum some numbers, or do something that no process survives."""
+    numbers = np.random.default_rng(setting.seed).random(elements)
+
+    def step() -> np.floating:
+        if deed == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if deed == "exit":
+            sys.stderr.write("the end of a worker\n")
+            os._exit(3)
+        if deed == "hang":
+            time.sleep(600)
+        if deed == "chat":
+            sys.stdout.write("chatter that a framework writes to standard output\n")
+        if deed == "devour":
+            np.empty(2**55, dtype=np.float64)
+        if deed == "pause":
+            time.sleep(0.01)
+        return numbers.sum()
+
+    return Arm(step=step, items=elements)
+
+
+SUM = Workload(name="sum", frameworks=("numpy",), unit="number", summary="Sum some numbers.", builder=_sum)
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    pool = Pool(PLAN)
+    yield pool
+    pool.close()
+
+
+def trial(*levels: str, technique: str = "threads", plan: Plan = PLAN, **problem: object) -> Trial:
+    arms = tuple({technique: level} for level in levels)
+    return Trial(framework="numpy", workload=SUM, arms=arms, problem=problem, plan=plan)
+
+
+def outcomes(pool: Pool, what: Trial) -> list[str]:
+    return [arm.outcome for arm in pool.measure(what).arms]
+
+
+def test_a_workload_from_a_users_own_module_is_measured_in_a_worker(pool: Pool) -> None:
+    measured = pool.measure(trial("1", "1"))
+    assert measured.arms[1].effect is not None
+    assert measured.arms[1].effect.pairs == len(measured.log_ratios[1]) >= 10
+
+
+def test_a_worker_killed_in_mid_block_costs_one_trial_and_says_so(pool: Pool) -> None:
+    killed = pool.measure(trial("1", deed="die")).arms[0]
+    assert killed.outcome == "crashed"
+    assert "killed by SIGKILL during 'threads 1: cold call'" in killed.reason
+    assert outcomes(pool, trial("1")) == ["measured"]
+
+
+def test_a_kill_from_outside_in_the_middle_of_the_timing_costs_one_trial(pool: Pool) -> None:
+    def kill_the_worker(text: str) -> None:
+        if "pairs" in text:
+            for worker in psutil.Process().children():
+                worker.kill()
+
+    long = trial("1", "1", deed="pause", plan=replace(PLAN, budget_s=60, half_width=1e-9))
+    measured = pool.measure(long, heard=kill_the_worker)
+    assert [arm.outcome for arm in measured.arms] == ["crashed", "crashed"]
+    assert outcomes(pool, trial("1")) == ["measured"]
+
+
+def test_a_worker_that_ends_by_itself_is_reported_with_its_last_words(pool: Pool) -> None:
+    ended = pool.measure(trial("1", deed="exit")).arms[0]
+    assert ended.outcome == "crashed"
+    assert "exit status 3" in ended.reason
+    assert ended.reason.endswith("the end of a worker")
+
+
+def test_a_worker_that_hangs_is_stopped_after_its_silence(pool: Pool) -> None:
+    hung = pool.measure(trial("1", deed="hang", plan=replace(PLAN, silence_s=2))).arms[0]
+    assert hung.outcome == "hung"
+    assert "no sign of life for 2 s during 'threads 1: cold call'" in hung.reason
+    assert outcomes(pool, trial("1")) == ["measured"]
+
+
+def test_running_out_of_memory_is_recognised_for_what_it_is(pool: Pool) -> None:
+    devoured = pool.measure(trial("1", deed="devour")).arms[0]
+    assert devoured.outcome == "out-of-memory"
+    assert "256. PiB" in devoured.reason or "Unable to allocate" in devoured.reason
+
+
+def test_what_a_framework_prints_does_not_disturb_the_replies(pool: Pool) -> None:
+    assert outcomes(pool, trial("1", deed="chat")) == ["measured"]
+
+
+def test_arms_whose_processes_start_differently_are_compared_between_workers(pool: Pool) -> None:
+    measured = pool.measure(trial("default", "keep", technique="malloc", plan=replace(PLAN, budget_s=0.1)))
+    effect = measured.arms[1].effect
+    assert effect is not None
+    assert not effect.paired
+    assert effect.workers == effect.pairs >= 10
+    assert len(measured.samples_s[1]) == effect.workers
+
+
+def test_a_trial_repeated_in_fresh_workers_says_in_how_many(pool: Pool) -> None:
+    measured = pool.measure(trial("1", "1", plan=replace(PLAN, workers=3, budget_s=0.1)))
+    effect = measured.arms[1].effect
+    assert effect is not None
+    assert effect.workers == 3
+
+
+def test_an_interrupt_ends_the_worker_and_reaches_the_caller(pool: Pool) -> None:
+    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        pool.measure(trial("1", deed="hang"))
+    assert psutil.Process().children() == []
+
+
+def test_a_worker_leaves_when_its_parent_is_gone() -> None:
+    script = (
+        "import os, harness.measuring.handle as handle\n"
+        "worker = handle.Worker('numpy', {})\n"
+        "worker.ask('describe')\n"
+        "print(worker.pid, flush=True)\n"
+        "os._exit(0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(done.stdout)).wait(timeout=10)
+    assert not psutil.pid_exists(int(done.stdout))
+
+
+def test_accelerators_of_a_framework_are_asked_for_in_a_worker(pool: Pool) -> None:
+    assert pool.accelerators("numpy") == ()
+    assert any(key.startswith("numpy.") for key in pool.configuration())

@@ -1,0 +1,46 @@
+"""A trial repeated in several fresh workers becomes one."""
+
+import numpy as np
+
+from harness.experiment import Plan
+from harness.measuring.measured import Measured
+from harness.measuring.repeats import merged
+from harness.record import ArmRecord, Outcome
+
+
+def repetition(centre: float, outcome: Outcome = "measured") -> Measured:
+    ratios = tuple(centre + np.random.default_rng(1).normal(0, 0.01, 100))
+    arms = [ArmRecord(levels={"amp": "off"}, outcome="measured"), ArmRecord(levels={"amp": "on"}, outcome=outcome)]
+    return Measured(
+        arms=arms,
+        samples_s=[(1.0,) * 100, (1.0,) * 100],
+        log_ratios=[(), ratios],
+        span_s=2.0,
+        disturbance={"load_1min": 1.0 + centre},
+        remarks=["busy"],
+    )
+
+
+def test_agreeing_workers_make_one_effect_that_says_how_many_they_were() -> None:
+    result = merged([repetition(0.20), repetition(0.201), repetition(0.199)], Plan())
+    effect = result.arms[1].effect
+    assert effect is not None
+    assert (effect.verdict, effect.workers, effect.pairs) == ("faster", 3, 300)
+    assert (len(result.samples_s[1]), result.span_s, result.remarks) == (300, 6.0, ["busy"])
+
+
+def test_workers_that_contradict_each_other_decide_nothing() -> None:
+    result = merged([repetition(0.2), repetition(-0.2), repetition(0.0)], Plan())
+    effect = result.arms[1].effect
+    assert effect is not None
+    assert effect.verdict == "undecided"
+
+
+def test_an_arm_that_was_lost_once_is_lost() -> None:
+    result = merged([repetition(0.2), repetition(0.2, outcome="crashed")], Plan())
+    assert result.arms[1].outcome == "crashed"
+    assert result.arms[1].effect is None
+
+
+def test_the_worst_disturbance_is_kept() -> None:
+    assert merged([repetition(0.0), repetition(0.5)], Plan()).disturbance == {"load_1min": 1.5}
