@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.experiment import Arm, Setting, technique, workload
     from harness.measuring.compare import Comparison, compare
-    from harness.toggles import toggles
+    from harness.hosting.toggling import toggles
 
 __all__ = ["Arm", "Comparison", "Setting", "compare", "technique", "toggles", "workload"]
 
@@ -20,7 +20,7 @@ _HOMES = {
     "workload": "harness.experiment",
     "Comparison": "harness.measuring.compare",
     "compare": "harness.measuring.compare",
-    "toggles": "harness.toggles",
+    "toggles": "harness.hosting.toggling",
 }
 
 

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_COUNTS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, " "))
+_COUNTS = ((1e12, " T "), (1e9, " G "), (1e6, " M "), (1e3, " k "), (1.0, " "))
 _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_ROUNDS_UP = 0.9995  # from this share of a unit on, three digits would read 1000 of the next smaller one
+_ROUNDING_ERROR = 1e-4  # a relative error below this is what reordered float32 operations cost
 
 
 def significant(value: float, digits: int = 3) -> str:
     """Return ``value`` with that many significant digits and no exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f}"
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 counts as 10.0, not as 10.00
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:.{decimals}f}"
+
+
+def count(value: float) -> str:
+    """Return a whole number such as ``1,000,000``; one that is not whole keeps three digits."""
+    return f"{value:,.0f}" if float(value).is_integer() else significant(value)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number of things such as ``1 trial`` or ``2 trials``."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def short(value: float) -> str:
+    """Return a number for an axis, such as ``10 k``."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{value / scale:.3g}{prefix}".strip()
 
 
 def seconds(value: float) -> str:
     """Return a duration such as ``12.3 ms``."""
-    scale, unit = next((step for step in _SECONDS if abs(value) >= step[0]), _SECONDS[-1])
+    scale, unit = _scale(value, _SECONDS) if value else _SECONDS[0]
     return f"{significant(value / scale)} {unit}"
 
 
@@ -31,7 +51,7 @@ def minutes(value: float) -> str:
 
 def size(value: float) -> str:
     """Return a number of bytes such as ``1.50 GiB``, with its sign."""
-    scale, unit = next((step for step in _BYTES if abs(value) >= step[0]), _BYTES[-1])
+    scale, unit = _scale(value, _BYTES)
     return f"{significant(value / scale)} {unit}"
 
 
@@ -39,7 +59,7 @@ def rate(per_second: float, unit: str) -> str:
     """Return a throughput such as ``3.08 k images/s``; bytes are given in GB/s."""
     if unit == "byte":
         return f"{significant(per_second / 1e9)} GB/s"
-    scale, prefix = next((step for step in _COUNTS if per_second >= step[0]), _COUNTS[-1])
+    scale, prefix = _scale(per_second, _COUNTS)
     return f"{significant(per_second / scale)}{prefix}{unit}s/s"
 
 
@@ -56,3 +76,36 @@ def interval(low: float, high: float) -> str:
 def percent(fraction: float) -> str:
     """Return a fraction as a percentage such as ``4.2 %``."""
     return f"{significant(100 * fraction, 2)} %"
+
+
+def error(relative: float) -> str:
+    """Return a relative numeric error such as ``0.42 %``; mere rounding reads ``below 0.01 %``."""
+    return f"below {percent(_ROUNDING_ERROR)}" if 0 < relative < _ROUNDING_ERROR else percent(relative)
+
+
+def named(name: str, value: float) -> str:
+    """Return a value in the unit that stands at the end of its name, as in ``span_s`` or ``sm_clock_mhz``."""
+    for suffix, written in _WRITTEN.items():
+        if name.endswith(suffix):
+            return written(value)
+    return count(value)
+
+
+def without_unit(name: str) -> str:
+    """Return a name in words, without the unit at its end: ``sm_clock_mhz`` reads ``sm clock``."""
+    suffix = next((suffix for suffix in _WRITTEN if name.endswith(suffix)), "")
+    return name.removesuffix(suffix).replace("_", " ")
+
+
+_WRITTEN: dict[str, Callable[[float], str]] = {  # the first suffix that fits counts
+    "_per_s": lambda value: f"{count(value)}/s",
+    "_s": seconds,
+    "_bytes": size,
+    "_share": percent,
+    "_mhz": lambda value: f"{count(value)} MHz",
+    "_c": lambda value: f"{count(value)} °C",
+}
+
+
+def _scale(value: float, steps: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    return next((step for step in steps if abs(value) >= step[0] * _ROUNDS_UP), steps[-1])

@@ -94,10 +94,16 @@ def technique(
             environment=environment or {},
             same_output=same_output,
         )
-        _TECHNIQUES[framework, declared.name] = declared
+        adopt(declared)
         return declared
 
     return declare
+
+
+def adopt(*declared: Technique) -> None:
+    """Enter techniques into the catalogue, such as those that came to a worker with a trial."""
+    for each in declared:
+        _TECHNIQUES[each.framework, each.name] = each
 
 
 def find_technique(framework: str, name: str) -> Technique:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.experiment.technique import Technique
 from harness.experiment.workload import Setting, Workload
 
 Levels = dict[str, str]
@@ -41,6 +42,7 @@ class Trial:
 
     ``workload`` is a declared workload's name or, for one defined in a user's own module, the workload itself.
     ``fixed`` are techniques held at one level in every arm; ``problem`` are options of the workload.
+    ``techniques`` are those that a user declared in a module of their own, which a worker cannot import.
     """
 
     framework: str
@@ -48,6 +50,7 @@ class Trial:
     arms: tuple[Levels, ...]
     fixed: Mapping[str, str] = field(default_factory=dict)
     problem: Mapping[str, Any] = field(default_factory=dict)
+    techniques: tuple[Technique, ...] = ()
     setting: Setting = field(default_factory=Setting)
     plan: Plan = field(default_factory=Plan)
 

@@ -34,7 +34,6 @@ class _Visits:
     record: ArmRecord
     medians_s: list[float] = field(default_factory=list)
     outputs: list[np.ndarray] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
 
 
 def alternate(
@@ -58,6 +57,7 @@ class _Match:
         empty = Measured.nothing(trial, "measured", "")
         self.arms = [_Visits(record) for record in empty.arms]
         self.log_ratios: list[list[float]] = [[] for _ in trial.arms]
+        self.worst = empty  # the visit that neighbours disturbed most speaks for all
 
     def play(self, candidate: int) -> None:
         fewest = 1 if self.trial.plan.rehearse else fewest_pairs(self.alpha)
@@ -82,7 +82,7 @@ class _Match:
         seen = self.ask(solo, self.environments[place], self.heard)
         arm = self.arms[place]
         arm.record = seen.arms[0]
-        arm.remarks += seen.remarks
+        self.worst = max(self.worst, seen, key=lambda visit: visit.disturbance.get("other_cores", -1.0))
         arm.outputs = seen.outputs
         if arm.record.timing is not None:
             arm.medians_s.append(median(seen.samples_s[0]))
@@ -109,7 +109,8 @@ class _Match:
             arms=[self._record(place) for place in range(len(self.arms))],
             samples_s=[tuple(arm.medians_s) if arm.record.outcome == "measured" else () for arm in self.arms],
             log_ratios=[tuple(ratios) for ratios in self.log_ratios],
-            remarks=list(dict.fromkeys(remark for arm in self.arms for remark in arm.remarks)),
+            disturbance=self.worst.disturbance,
+            remarks=self.worst.remarks,
         )
 
     def _record(self, place: int) -> ArmRecord:

@@ -210,8 +210,11 @@ class Conduct:
         with self._withdrawing(entrant):
             self.framework.free()
             self.framework.reset_peak_memory()
-            rise = peak_rss_rise(alone)
-            peak = self.framework.peak_memory_bytes()
+            try:
+                rise = peak_rss_rise(alone)
+                peak = self.framework.peak_memory_bytes()
+            finally:
+                self.framework.free()
             entrant.price = replace(entrant.price, peak_rss_bytes=rise, allocator_peak_bytes=peak)
 
     @contextmanager
@@ -219,12 +222,15 @@ class Conduct:
         """Turn an exception into the entrant's recorded outcome."""
         try:
             yield
-        except Unavailable as error:
-            entrant.withdraw("unavailable", str(error))
+        except (Unavailable, ImportError) as error:  # a library that a framework loads late may be missing
+            entrant.withdraw("unavailable", _first_line(error))
         except HarnessError as error:
             entrant.withdraw("failed", str(error))
         except Exception as error:
             memory = isinstance(error, MemoryError) or self.framework.is_out_of_memory(error)
-            first_line = (str(error).splitlines() or [""])[0]
-            entrant.withdraw("out-of-memory" if memory else "failed", f"{type(error).__name__}: {first_line}")
+            entrant.withdraw("out-of-memory" if memory else "failed", f"{type(error).__name__}: {_first_line(error)}")
             self.framework.free()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]

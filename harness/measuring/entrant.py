@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.experiment import Arm, Build, Levels, Technique, Trial, find_technique, find_workload, stack
+from harness.experiment import Arm, Build, Levels, Technique, Trial, adopt, find_technique, find_workload, stack
 from harness.measuring.evidence import Judgement
 from harness.record import ArmRecord, Effect, Outcome, Price, Timing
 
@@ -71,6 +71,7 @@ class Entrant:
 
 def entrants(trial: Trial) -> list[Entrant]:
     """Return the trial's arms, baseline first, ready to be built."""
+    adopt(*trial.techniques)
     workload = find_workload(trial.workload) if isinstance(trial.workload, str) else trial.workload
     fixed = [(find_technique(trial.framework, name), level) for name, level in trial.fixed.items()]
 

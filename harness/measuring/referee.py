@@ -16,8 +16,8 @@ from harness.measuring.warmup import Warmup, warm_up
 
 WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
+PATIENCE = 2  # a build may take so many times the whole budget before it is cut short
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
-ALONE_BLOCKS = 20  # what a baseline without candidates is timed for, at least
 
 
 class StoppedError(Exception):
@@ -106,7 +106,7 @@ class Referee:
     def _explore(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
         """Run rounds until every candidate is resolved or a build's share of the budget is spent."""
         share_s = self.budget_s / self.plan.builds
-        least = math.ceil(max(self.fewest, 0 if self.log_ratios[1:] else ALONE_BLOCKS) / self.plan.builds)
+        least = math.ceil(self.fewest / self.plan.builds)
         running = set(range(1, len(arms)))
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0
@@ -125,7 +125,10 @@ class Referee:
         if self.builds % self.plan.builds == 0:
             times = max(1, self._affordable())
             self.quota = {candidate: times * self.quota[candidate] for candidate in self._open()}
+        start = self.stopwatch.clock()
         for done in range(max(self.quota.values(), default=0)):
+            if self.stopwatch.clock() - start > PATIENCE * self.budget_s:
+                return  # the machine has become so much slower that equal weights are out of reach
             self._round(arms, {candidate for candidate, pairs in self.quota.items() if done < pairs})
             if done % 100 == 0:
                 heard(f"{done + 1} pairs of another build")

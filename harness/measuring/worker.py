@@ -9,6 +9,7 @@ import os
 import queue
 import sys
 import threading
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import harness.techniques
@@ -23,16 +24,28 @@ from harness.measuring.wire import receive, send
 
 def main() -> None:
     """Serve orders: ``("describe",)`` and ``("measure", trial)``."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a framework's chatter must not end up among the replies
+    replies, incoming = _claim_pipes()
     try:
         framework: Framework | Unavailable = load(sys.argv[1])
     except Unavailable as error:
         framework = error
     orders: queue.Queue[Any] = queue.Queue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, orders), daemon=True).start()
+    threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
     while True:
         send(replies, ("done", _obey(orders.get(), framework, replies)))
+
+
+def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Take standard output and input for replies and orders; leave standard error for chatter, and nothing to read.
+
+    A process forked from this one closes its ``sys.stdin``, which would wait for ever on a lock that the listening
+    thread held at the fork.
+    """
+    replies, incoming = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0), "rb")
+    os.dup2(2, 1)
+    sys.stdin = Path(os.devnull).open()  # noqa: SIM115  stays open like the one it replaces
+    os.dup2(sys.stdin.fileno(), 0)
+    return replies, incoming
 
 
 def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:

@@ -1,0 +1,18 @@
+"""Result files -> one tidy table -> effects, knees and crossovers. No framework, no pytest, no GPU."""
+
+from harness.reading.crossover import SizeSweep, size_sweeps
+from harness.reading.files import Found, Result, find_results
+from harness.reading.levels import LevelSweep, level_sweeps
+from harness.reading.table import effects, load
+
+__all__ = [
+    "Found",
+    "LevelSweep",
+    "Result",
+    "SizeSweep",
+    "effects",
+    "find_results",
+    "level_sweeps",
+    "load",
+    "size_sweeps",
+]

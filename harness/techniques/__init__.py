@@ -1,5 +1,5 @@
-"""What can be switched, one file per framework; importing this package fills the catalogue."""
+"""What can be switched. Importing this package declares every technique, and imports no framework."""
 
-from harness.techniques import cupy, numpy
+from harness.techniques import cupy, numpy, torch
 
-__all__ = ["cupy", "numpy"]
+__all__ = ["cupy", "numpy", "torch"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import cycle
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, Workload, register
+from harness.workloads.rotation import Rotation
 
-INPUT_SETS = 2  # the steps take turns on them, so that no step computes what the one before it did
+INPUT_SETS = 2  # no more, because a small problem should stay in the cache as it does in a program
+SMALL_ELEMENTS = 10_000_000  # the most at size small
 Inputs = tuple[Any, ...]
 Step = Callable[..., Any]
 
@@ -50,21 +52,13 @@ class Computation:
         _check(setting, elements, array_library)
         rng = np.random.default_rng(setting.seed)
         compute, place = _LIBRARIES[array_library](self)
-        sets = [place(self.inputs(rng, elements)) for _ in range(INPUT_SETS)]
-        return _taking_turns(compute, sets, items=int(np.prod(self.shape(elements))))
-
-
-def _taking_turns(compute: Step, sets: Sequence[Inputs], *, items: int) -> Arm:
-    turn = cycle(sets)
-
-    def step() -> Any:
-        return compute(*next(turn))
-
-    def reset() -> None:
-        nonlocal turn
-        turn = cycle(sets)
-
-    return Arm(step=step, items=items, reset=reset, checked_steps=len(sets))
+        operands = Rotation([place(self.inputs(rng, elements)) for _ in range(INPUT_SETS)])
+        return Arm(
+            step=lambda: compute(*operands.take()),
+            items=int(np.prod(self.shape(elements))),
+            reset=operands.restart,
+            checked_steps=INPUT_SETS,
+        )
 
 
 def _check(setting: Setting, elements: int, array_library: str) -> None:
@@ -72,11 +66,8 @@ def _check(setting: Setting, elements: int, array_library: str) -> None:
         raise BadInput(f"unknown array library {array_library!r}; expected one of: {', '.join(_LIBRARIES)}")
     if not isinstance(elements, int) or elements < 1:
         raise BadInput(f"elements must be a whole number from 1, got {elements!r}")
-    most = setting.choose(small=10_000_000, full=None)
-    if most is not None and elements > most:
-        raise Unavailable(
-            f"{elements} elements are for a run of full size (--accel-size=full); this one stops at {most}"
-        )
+    if elements > setting.choose(small=SMALL_ELEMENTS, full=elements):
+        raise Unavailable(f"{elements} elements need a run of full size: pytest benchmarks/ --accel-size=full")
 
 
 def _cupy() -> Any:
@@ -85,13 +76,17 @@ def _cupy() -> Any:
     return namespace()
 
 
+def _in_place(operands: Inputs) -> Inputs:
+    return operands
+
+
 def _on_host(computation: Computation) -> tuple[Step, Step]:
-    return lambda *operands: computation.formula(np, *operands), lambda operands: operands
+    return partial(computation.formula, np), _in_place
 
 
 def _resident(computation: Computation) -> tuple[Step, Step]:
     cupy = _cupy()
-    return lambda *operands: computation.formula(cupy, *operands), lambda operands: tuple(map(cupy.asarray, operands))
+    return partial(computation.formula, cupy), lambda operands: tuple(map(cupy.asarray, operands))
 
 
 def _round_trip(computation: Computation) -> tuple[Step, Step]:
@@ -100,7 +95,7 @@ def _round_trip(computation: Computation) -> tuple[Step, Step]:
     def there_and_back(*operands: Any) -> np.ndarray:
         return cupy.asnumpy(computation.formula(cupy, *map(cupy.asarray, operands)))  # type: ignore[no-any-return]
 
-    return there_and_back, lambda operands: operands
+    return there_and_back, _in_place
 
 
 def _fused(computation: Computation) -> tuple[Step, Step]:

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+from harness.errors import BadInput
+
+AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Trainer:
@@ -18,10 +20,12 @@ class Trainer:
     """
 
     def __init__(self, model: Callable[[], Any], *, seed: int, device: Any, autocast: str = "fp32") -> None:
+        if autocast not in AUTOCAST:
+            raise BadInput(f"unknown precision {autocast!r}; expected one of: {', '.join(AUTOCAST)}")
         self._make = model
         self._seed = seed
         self.device = device
-        self._dtype = AUTOCAST.get(autocast)
+        self._dtype = AUTOCAST[autocast]
         self._model = self._seeded().to(device).train()
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01, momentum=0.9)
         self._scaler = torch.amp.GradScaler(device.type, enabled=autocast == "fp16")

@@ -98,9 +98,7 @@ def bert_train(
     return _arm(setting, problem, size, device, autocast, data_location)
 
 
-def _arm(
-    setting: Setting, problem: Any, batch_size: int, device: str | None, autocast: str, data_location: str
-) -> Arm:
+def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, autocast: str, data_location: str) -> Arm:
     """Return the arm that trains on a few batches in turn, resident on the device or sent there and back."""
     import torch
 

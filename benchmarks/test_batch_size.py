@@ -1,0 +1,14 @@
+"""Which batch size gives the most throughput, from which one on does it hardly grow, and where does memory end?
+
+Arms are compared per item. Every size runs full training steps, so the limit found here holds in use.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["cnn-train", "resnet18-train"])
+@toggles("torch", "batch_size")
+def test_batch_size(measure, workload, batch_size):
+    measure(workload, batch_size=batch_size)

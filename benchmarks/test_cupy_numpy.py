@@ -1,0 +1,12 @@
+"""From which size on does CuPy beat NumPy: with the data resident, copied there and back in every step, or fused?"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("elements", [10**3, 10**4, 10**5, 10**6, 10**7, 10**8])
+@pytest.mark.parametrize("workload", ["vector-add", "elementwise-chain", "matrix-product", "fft", "sort", "reduction"])
+@toggles("cupy", "array_library")
+def test_cupy_numpy(measure, workload, elements, array_library):
+    measure(workload, elements=elements, array_library=array_library)

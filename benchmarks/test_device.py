@@ -1,0 +1,28 @@
+"""From which size on is an accelerator faster than the CPU, and how much of the CPU was at work?
+
+The data stay on the device, or are sent there and back in every step. CPU arms run with all cores, except where one
+thread is the baseline.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("data_location", ["resident", "round-trip"])
+@pytest.mark.parametrize("side", [64, 512, 2048])
+@toggles("torch", "device")
+def test_device_by_size(measure, side, data_location, device):
+    measure("matmul-torch", side=side, data_location=data_location, device=device)
+
+
+@pytest.mark.parametrize("data_location", ["resident", "round-trip"])
+@toggles("torch", "device")
+def test_device_in_training(measure, data_location, device):
+    measure("resnet18-train", batch_size=8, data_location=data_location, device=device)
+
+
+@pytest.mark.parametrize("workload", ["chain-torch", "cnn-train", "resnet18-train"])
+@toggles("torch", "threads")
+def test_cpu_threads(measure, workload, threads):
+    measure(workload, device="cpu", threads=threads)

@@ -1,0 +1,11 @@
+"""Does mixed precision pay, and what does it cost in accuracy and memory? The tiny MLP is the control."""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["resnet18-train", "resnet50-train", "bert-train", "mlp-train"])
+@toggles("torch", "amp")
+def test_mixed_precision(measure, workload, amp):
+    measure(workload, amp=amp)

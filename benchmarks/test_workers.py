@@ -1,0 +1,25 @@
+"""How many processes should decode images, should they live from epoch to epoch, and how far ahead should they work?
+
+A step is a whole epoch over JPEG files, drained: the loader alone, or feeding a training step, which then also says
+in which share of the time it waited for data.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["image-loading", "image-training"])
+@toggles("torch", "workers")
+def test_workers(measure, workload, workers):
+    measure(workload, workers=workers)
+
+
+@toggles("torch", "persistent_workers")
+def test_persistent_workers(measure, persistent_workers):
+    measure("image-loading", persistent_workers=persistent_workers)
+
+
+@toggles("torch", "prefetch_factor")
+def test_prefetch_factor(measure, prefetch_factor):
+    measure("image-loading", prefetch_factor=prefetch_factor)

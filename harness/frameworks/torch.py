@@ -1,0 +1,125 @@
+"""The adapter of PyTorch, for whatever accelerator ``torch.accelerator`` finds, and for none."""
+
+from __future__ import annotations
+
+import gc
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.frameworks import host
+
+# What is no torch.OutOfMemoryError: the CPU's allocator on Linux and Windows, the CUDA driver where it allocates pinned
+# memory or a context, cuBLAS for its handle.
+_OUT_OF_MEMORY = (
+    "DefaultCPUAllocator: can't allocate memory",
+    "DefaultCPUAllocator: not enough memory",
+    "CUDA error: out of memory",
+    "HIP error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+_BESIDE = ("transformers", "pillow")  # packages that do part of the work in PyTorch's workloads
+
+
+@cache
+def _accelerators() -> tuple[str, ...]:
+    found = torch.accelerator.current_accelerator(check_available=True)
+    return () if found is None else tuple(f"{found.type}:{i}" for i in range(torch.accelerator.device_count()))
+
+
+class Torch:
+    """PyTorch on the CPU and every accelerator of the current kind."""
+
+    name = "torch"
+
+    def synchronize(self) -> None:
+        """Wait for every accelerator."""
+        for device in _accelerators():
+            torch.accelerator.synchronize(device)
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the tensors and arrays in ``output`` on the host in float64."""
+        return host.arrays(output, _to_numpy)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the host's or an accelerator's allocator ran out of memory."""
+        if isinstance(error, torch.OutOfMemoryError | MemoryError):
+            return True
+        return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
+
+    def reset_peak_memory(self) -> None:
+        """Start a new peak on every accelerator that keeps one."""
+        for device in _accelerators():
+            if _peak_bytes(device) is not None:
+                torch.accelerator.reset_peak_memory_stats(device)
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the accelerators' peak; None where none keeps one or nothing was put on any."""
+        return sum(_peak_bytes(device) or 0 for device in _accelerators()) or None
+
+    def free(self) -> None:
+        """Drop what only cycles keep alive, and give the allocators' cached memory back."""
+        gc.collect()
+        if _accelerators():
+            torch.accelerator.empty_cache()
+
+    def seed(self, seed: int) -> None:
+        """Seed the generators of Python, NumPy and every device of PyTorch."""
+        host.seed(seed)
+        torch.manual_seed(seed)
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return the accelerators that PyTorch can use."""
+        return _accelerators()
+
+    def describe(self) -> dict[str, str]:
+        """Return versions, what PyTorch was built for, threads, and the flags of precision and determinism."""
+        facts = {
+            "torch.version": torch.__version__,
+            "torch.built_for": _built_for(),
+            "torch.cudnn": str(torch.backends.cudnn.version()),
+            "torch.cpu_capability": torch.backends.cpu.get_cpu_capability(),
+            "torch.threads": str(torch.get_num_threads()),
+            "torch.interop_threads": str(torch.get_num_interop_threads()),
+            "torch.float32_matmul_precision": torch.get_float32_matmul_precision(),
+            "torch.cudnn_conv_precision": torch.backends.cudnn.conv.fp32_precision,
+            "torch.cudnn_benchmark": str(torch.backends.cudnn.benchmark),
+            "torch.deterministic": str(torch.are_deterministic_algorithms_enabled()),
+        }
+        return facts | {f"{package}.version": found for package in _BESIDE if (found := _version(package))}
+
+
+def _to_numpy(leaf: Any) -> np.ndarray:
+    if not isinstance(leaf, torch.Tensor):
+        return np.asarray(leaf)
+    tensor = leaf.detach().cpu().resolve_conj().resolve_neg()
+    # NumPy has no bfloat16.
+    return np.asarray((tensor.double() if tensor.is_floating_point() else tensor).numpy())
+
+
+def _peak_bytes(device: str) -> int | None:
+    try:
+        return int(torch.accelerator.max_memory_allocated(device))
+    except RuntimeError:  # Apple's MPS keeps none in older releases
+        return None
+
+
+def _built_for() -> str:
+    if torch.version.cuda:
+        return f"CUDA {torch.version.cuda}"
+    if torch.version.hip:
+        return f"HIP {torch.version.hip}"
+    return f"XPU {torch.version.xpu}" if torch.version.xpu else "CPU"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+framework = Torch()

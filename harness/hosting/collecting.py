@@ -1,0 +1,111 @@
+"""From collected tests to trials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from harness.errors import BadInput
+from harness.experiment import Levels, Technique, find_technique
+from harness.hosting.toggling import MARKER
+
+LevelsOf = Callable[[Technique], Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """A trial as the collected tests ask for it: one test function at one set of its other parameters.
+
+    ``arms`` starts with the baseline, whether or not its test was selected.
+    """
+
+    id: str
+    module: str
+    techniques: tuple[Technique, ...]
+    arms: tuple[Levels, ...]
+
+    @property
+    def framework(self) -> str:
+        """The framework whose techniques are toggled."""
+        return self.techniques[0].framework
+
+
+def fill_catalogue() -> None:
+    """Import the techniques and workloads that accelbench brings."""
+    import harness.techniques
+    import harness.workloads  # noqa: F401  importing declares them
+
+
+def toggled(node: pytest.Item | Any) -> tuple[Technique, ...]:
+    """Return the techniques that a test switches, in the order in which the decorators are written.
+
+    Raises:
+        BadInput: a technique is unknown, or the decorators name several frameworks.
+    """
+    marks = [mark.args for mark in node.iter_markers(MARKER)][::-1]
+    if any(len(arguments) != 2 for arguments in marks):
+        raise BadInput(f"{node.nodeid}: toggles takes a framework and a technique, as in @toggles('torch', 'amp')")
+    frameworks = sorted({framework for framework, _ in marks})
+    if len(frameworks) > 1:
+        raise BadInput(
+            f"{node.nodeid}: toggles techniques of {' and '.join(frameworks)}; a trial runs in one framework"
+        )
+    return tuple(find_technique(framework, name) for framework, name in marks)
+
+
+def parametrize(metafunc: pytest.Metafunc, techniques: Iterable[Technique], levels_of: LevelsOf) -> None:
+    """Give the test one argument per technique, its levels as values."""
+    for technique in techniques:
+        levels = levels_of(technique)
+        ids = [_test_id(technique.name, level) for level in levels]
+        metafunc.parametrize(technique.name, levels, ids=ids)
+
+
+def gather(items: Iterable[pytest.Item], levels_of: LevelsOf) -> dict[str, Collected]:
+    """Return the trial that each selected test belongs to, by node id."""
+    trials: dict[str, Collected] = {}
+    belongs: dict[str, str] = {}
+    for item in items:
+        techniques = toggled(item)
+        if not techniques or not _will_measure(item):
+            continue
+        trial_id = _trial_id(item, techniques)
+        if trial_id not in trials:
+            baseline = {technique.name: levels_of(technique)[0] for technique in techniques}
+            trials[trial_id] = Collected(id=trial_id, module=item.path.stem, techniques=techniques, arms=(baseline,))
+        trial, levels = trials[trial_id], levels_in(item, techniques)
+        if levels not in trial.arms:
+            trials[trial_id] = replace(trial, arms=(*trial.arms, levels))
+        belongs[item.nodeid] = trial_id
+    return {nodeid: trials[trial_id] for nodeid, trial_id in belongs.items()}
+
+
+def levels_in(item: pytest.Item, techniques: Iterable[Technique]) -> Levels:
+    """Return the levels at which this test holds its techniques."""
+    params = item.callspec.params  # type: ignore[attr-defined]  # every parametrised function has one
+    return {technique.name: params[technique.name] for technique in techniques}
+
+
+def _will_measure(item: pytest.Item) -> bool:
+    skipped = item.get_closest_marker("skip") is not None or any(
+        mark.args and not isinstance(mark.args[0], str) and bool(mark.args[0]) for mark in item.iter_markers("skipif")
+    )
+    return "measure" in getattr(item, "fixturenames", ()) and not skipped
+
+
+def _trial_id(item: pytest.Item, techniques: Iterable[Technique]) -> str:
+    """Return the node id without the levels: what is stable from run to run and machine to machine."""
+    own: str = item.callspec.id  # type: ignore[attr-defined]  # every parametrised function has one
+    toggles = "-".join(_test_id(name, level) for name, level in levels_in(item, techniques).items())
+    before, _, after = own.rpartition(toggles)
+    rest = "-".join(part for part in (before.removesuffix("-"), after.removeprefix("-")) if part)
+    return item.nodeid.removesuffix(f"[{own}]") + (f"[{rest}]" if rest else "")
+
+
+def _test_id(technique: str, level: str) -> str:
+    """Return an id that -k can select, such as ``amp-bf16`` or ``device-cuda0``."""
+    return re.sub(r"[^A-Za-z0-9.+]+", "-", f"{technique}-{level.replace(':', '')}")

@@ -1,0 +1,82 @@
+"""The conditions of a run: what the options and the machine make of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from harness.experiment import Host, Plan, Setting
+from harness.experiment.workload import Size
+from harness.hosting.images import count_images
+from harness.hosting.machine import this_machine
+from harness.hosting.options import Options
+
+MAX_BATCH = {"small": 64, "full": 1024}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What levels, workloads and the referee are told. The machine is looked at when first needed."""
+
+    options: Options
+    rehearse: bool
+
+    @cached_property
+    def size(self) -> Size:
+        """The size of the problems."""
+        if self.options.size != "auto":
+            return cast(Size, self.options.size)
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1")
+        return "full" if this_machine().gpus and not hidden else "small"
+
+    @cached_property
+    def host(self) -> Host:
+        """What the levels of a technique may depend on, without accelerators."""
+        from joblib import cpu_count
+
+        cores = cpu_count()  # those that affinity and a container's limit leave to this process
+        return Host(
+            cores=cores,
+            size=self.size,
+            max_batch=self.options.max_batch or MAX_BATCH[self.size],
+            max_workers=self.options.max_workers or cores,
+        )
+
+    @property
+    def setting(self) -> Setting:
+        """What every workload is told."""
+        options = self.options
+        return Setting(size=self.size, seed=options.seed, data_dir=options.data_dir, cores=self.host.cores)
+
+    @property
+    def plan(self) -> Plan:
+        """How hard to look."""
+        options = self.options
+        return Plan(
+            budget_s=options.budget_s,
+            noise=options.noise,
+            workers=options.workers,
+            silence_s=options.timeout_s,
+            rehearse=self.rehearse,
+        )
+
+    @property
+    def settings(self) -> dict[str, str | int | float | bool | None]:
+        """The conditions as they are stored; the user's own folder is counted, not named."""
+        plan, host = self.plan, self.host
+        return {
+            "size": self.size,
+            "budget_s": plan.budget_s,
+            "alpha": plan.alpha,
+            "noise": plan.noise,
+            "half_width": plan.half_width,
+            "builds": plan.builds,
+            "workers": plan.workers,
+            "max_batch": host.max_batch,
+            "max_workers": host.max_workers,
+            "cores": host.cores,
+            "seed": self.options.seed,
+            "own_images": count_images(self.options.data_dir) if self.options.data_dir else None,
+        }

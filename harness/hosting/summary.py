@@ -1,0 +1,125 @@
+"""The table at the end of the session: what paid, and at what price."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from harness import units
+from harness.hosting.asking import question
+from harness.hosting.conditions import Conditions
+from harness.record import ArmRecord, TrialRecord, Verdict
+
+HEADERS = ("workload", "technique", "level", "speedup", "interval", "verdict", "price")
+SAME_MEMORY_BYTES = 2**16  # a few pages more or less are the process's own doing
+VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
+
+
+def conditions_line(conditions: Conditions, arms: Collection[int]) -> str:
+    """Say what is going to be measured, and how."""
+    counted = f"{_counted(len(arms), 'trial')}, {_counted(sum(arms), 'arm')}, size {conditions.size}"
+    if conditions.rehearse:
+        return f"accelbench: {counted}; a rehearsal: every arm is run once and checked, nothing is timed"
+    plan = conditions.plan
+    workers = f", {plan.workers} fresh workers a trial" if plan.workers > 1 else ""
+    return f"accelbench: {counted}, {units.seconds(plan.budget_s)} an arm, noise ±{units.percent(plan.noise)}{workers}"
+
+
+def summary(trials: Iterable[TrialRecord], *, rehearsed: bool) -> Iterator[str]:
+    """Yield the lines of the summary."""
+    trials = list(trials)
+    if rehearsed:
+        count = sum(arm.outcome == "measured" for trial in trials for arm in trial.arms)
+        yield f"rehearsal: {count} arms were run once and checked; nothing was timed"
+    else:
+        yield from _table(trials)
+        yield from _counts(trials)
+    yield from _not_measured(trials)
+    yield from _remarks(trials)
+
+
+def _table(trials: list[TrialRecord]) -> Iterator[str]:
+    from tabulate import tabulate
+
+    rows = [_row(trial, candidate) for trial in trials for candidate in trial.arms[1:] if candidate.effect is not None]
+    if rows:
+        yield from tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True).split("\n")
+        yield ""
+
+
+def _row(trial: TrialRecord, candidate: ArmRecord) -> tuple[str, ...]:
+    effect = candidate.effect
+    assert effect is not None
+    high = float("inf") if effect.high is None else effect.high
+    return (
+        question(trial.workload, trial.problem, trial.fixed),
+        " × ".join(trial.techniques),
+        "/".join(candidate.levels.values()),
+        units.speedup(effect.speedup),
+        units.interval(effect.low, high),
+        effect.verdict,
+        _price(trial.arms[0], candidate),
+    )
+
+
+def _price(baseline: ArmRecord, candidate: ArmRecord) -> str:
+    parts = []
+    price = candidate.price
+    if price is not None and price.error is not None:
+        parts.append(f"error {units.error(price.error)}")
+    if (change := _memory_change_bytes(baseline, candidate)) is not None:
+        parts.append(_signed_memory(change))
+    if candidate.timing is not None:
+        parts.append(f"cold {units.seconds(candidate.timing.cold_s)}")
+    return ", ".join(parts)
+
+
+def _memory_change_bytes(baseline: ArmRecord, candidate: ArmRecord) -> int | None:
+    """Return the change of the allocator's peak where both arms have one, else of the resident peak."""
+    if baseline.price is None or candidate.price is None:
+        return None
+    for before, after in (
+        (baseline.price.allocator_peak_bytes, candidate.price.allocator_peak_bytes),
+        (baseline.price.peak_rss_bytes, candidate.price.peak_rss_bytes),
+    ):
+        if before is not None and after is not None:
+            return after - before
+    return None
+
+
+def _signed_memory(change_bytes: int) -> str:
+    if abs(change_bytes) < SAME_MEMORY_BYTES:
+        return "memory same"
+    return f"memory {'−' if change_bytes < 0 else '+'}{units.size(abs(change_bytes))}"
+
+
+def _counts(trials: list[TrialRecord]) -> Iterator[str]:
+    counts = Counter(arm.effect.verdict for trial in trials for arm in trial.arms if arm.effect is not None)
+    total = counts.total()
+    if total:
+        each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        decided = f"{total - counts['undecided']} decided"
+        yield f"{_counted(len(trials), 'trial')}, {_counted(total, 'comparison')}, {decided}: {each}"
+
+
+def _not_measured(trials: list[TrialRecord]) -> Iterator[str]:
+    reasons = Counter((arm.outcome, arm.reason) for trial in trials for arm in trial.arms if arm.outcome != "measured")
+    for (outcome, reason), count in reasons.most_common():
+        yield f"{_counted(count, 'arm')} {outcome}: {reason}"
+
+
+def _remarks(trials: list[TrialRecord]) -> Iterator[str]:
+    """Yield each kind of remark once, as its first trial made it; kinds differ in more than their figures."""
+    first: dict[str, str] = {}
+    kinds = Counter[str]()
+    for remark in (remark for trial in trials for remark in trial.remarks):
+        kind = re.sub(r"\d[\d.]*", "", remark)
+        first.setdefault(kind, remark)
+        kinds[kind] += 1
+    for kind, count in kinds.items():
+        yield f"{_counted(count, 'trial')}: {'for example, ' if count > 1 else ''}{first[kind]}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,136 @@
+"""One tidy table of every arm of every run, and the effects in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.reading.files import Result
+from harness.record import ArmRecord, Effect, Price, Timing, TrialRecord
+from harness.units import count
+
+
+def load(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per arm, the runs and their trials in the order given.
+
+    ``level`` is what distinguishes the arm from the baseline in words, ``levels`` all of it as a mapping.
+    ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one, else the rise of
+    resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and for an arm
+    without a speed. What arms observed besides time stands in columns named ``observed_``.
+    """
+    return pd.DataFrame([row for result in results for row in _rows(result)])
+
+
+def effects(arms: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per candidate that has a speedup; its baseline's figures stand in columns named ``baseline_``."""
+    return arms if arms.empty else arms[arms["speedup"].notna()].reset_index(drop=True)
+
+
+def in_words(levels: Mapping[str, Any], number: Callable[[float], str] = count) -> str:
+    """Return levels or options such as ``pin-memory on, elements 1,000``."""
+    return ", ".join(f"{name.replace('_', '-')} {_value(value, number)}" for name, value in levels.items())
+
+
+def _value(value: Any, number: Callable[[float], str]) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    for trial in result.run.trials:
+        baseline = trial.arms[0]
+        kind = _memory_kind(trial)
+        compared = {f"baseline_{name}": value for name, value in _figures(baseline, kind).items()}
+        for position, arm in enumerate(trial.arms):
+            yield {
+                "run": result.name,
+                "number": result.number,
+                "taken": result.taken,
+                "machine": result.run.machine,
+                **_trial(trial),
+                **_levels(arm, baseline, candidate=position > 0),
+                "outcome": arm.outcome,
+                "reason": arm.reason,
+                "items": arm.items,
+                **_figures(arm, kind),
+                **_effect(arm.effect if position and arm.outcome == "measured" else None),
+                **compared,
+                **{f"observed_{name}": value for name, value in arm.observed.items()},
+            }
+
+
+def _trial(trial: TrialRecord) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "test": trial.id.partition("[")[0],
+        "module": trial.module,
+        "framework": trial.framework,
+        "workload": trial.workload,
+        "unit": trial.unit,
+        "technique": " × ".join(name.replace("_", "-") for name in trial.techniques),
+        "problem": trial.problem,
+        "fixed": trial.fixed,
+    }
+
+
+def _levels(arm: ArmRecord, baseline: ArmRecord, *, candidate: bool) -> dict[str, Any]:
+    """Return an arm's levels; a candidate is named by those in which it differs from its baseline."""
+    switched = {name: level for name, level in arm.levels.items() if level != baseline.levels.get(name)}
+    named = switched if candidate and switched else arm.levels
+    against = {name: baseline.levels[name] for name in named if name in baseline.levels}
+    return {
+        "baseline": not candidate,
+        "levels": arm.levels,
+        "level": in_words(named),
+        "switched": " × ".join(name.replace("_", "-") for name in named),
+        "against": in_words(against),
+        "baseline_levels": against,
+    }
+
+
+def _memory_kind(trial: TrialRecord) -> str:
+    prices = [arm.price or Price() for arm in trial.arms if arm.outcome == "measured"]
+    return "resident" if any(price.allocator_peak_bytes is None for price in prices) else "allocator"
+
+
+def _figures(arm: ArmRecord, memory_kind: str) -> dict[str, Any]:
+    return {**_timing(arm.timing, arm.items), **_price(arm.price or Price(), memory_kind)}
+
+
+def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
+    per_item_s = timing.median_s / items if timing and items else None
+    return {
+        "s_per_iteration": timing.median_s if timing else None,
+        "s_per_item": per_item_s,
+        "items_per_s": 1 / per_item_s if per_item_s else None,
+        "cold_s": timing.cold_s if timing else None,
+        "build_s": timing.build_s if timing else None,
+        "blocks": timing.blocks if timing else None,
+        "iterations_per_block": timing.iterations_per_block if timing else None,
+        "warmup_blocks": timing.warmup_blocks if timing else None,
+        "warmup_settled": timing.warmup_settled if timing else None,
+    }
+
+
+def _price(price: Price, memory_kind: str) -> dict[str, Any]:
+    return {
+        "memory_bytes": price.allocator_peak_bytes if memory_kind == "allocator" else price.peak_rss_bytes,
+        "memory_kind": memory_kind,
+        "error": price.error,
+        "tolerance": price.tolerance,
+    }
+
+
+def _effect(effect: Effect | None) -> dict[str, Any]:
+    """Return the effect's columns; an interval that is not bounded above reaches to infinity."""
+    bounded = effect is not None and effect.high is not None
+    return {
+        "speedup": effect.speedup if effect and effect.speedup > 0 else None,
+        "low": effect.low if effect else None,
+        "high": (effect.high if bounded else float("inf")) if effect else None,
+        "verdict": effect.verdict if effect else None,
+        "pairs": effect.pairs if effect else None,
+        "paired": effect.paired if effect else None,
+        "workers": effect.workers if effect else None,
+    }

@@ -1,0 +1,90 @@
+"""What all figures share: their look, and how they become files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
+WIDTH_IN, WIDER_IN = 4.6, 5.6  # narrow enough that nine-point text stays legible on a telephone
+_STYLE: Any = {  # matplotlib types each key apart
+    **sns.axes_style("whitegrid"),
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "font.size": 9,
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that every machine draws the same
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "accelbench",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+_DETERMINISTIC = {"Date": None, "Creator": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """One figure. ``kind`` is what it shows: "effects", "batch-size", "workers" or "size"."""
+
+    kind: str
+    name: str
+    caption: str
+    figure: Figure
+
+    def save(self, folder: Path) -> None:
+        """Write it as PNG and SVG."""
+        with mpl.rc_context(_STYLE):
+            self.figure.savefig(folder / f"{self.name}.png", dpi=160, metadata={"Software": None})
+            self.figure.savefig(folder / f"{self.name}.svg", metadata=_DETERMINISTIC)
+
+    def inline(self) -> str:
+        """Return it as SVG for a page: it takes the page's colours, and its ids are its own."""
+        with mpl.rc_context(_STYLE), BytesIO() as written:
+            self.figure.savefig(written, format="svg", transparent=True, metadata=_DETERMINISTIC)
+            svg = written.getvalue().decode()
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{self.name}-", svg)
+        svg = svg.replace(INK, "currentColor").replace(LINE, "var(--line)").replace(PAPER, "var(--paper)")
+        return svg.replace("<svg ", '<svg role="img" ', 1).strip()
+
+
+@contextmanager
+def styled(rows: int = 1, *, height_in: float, width_in: float = WIDTH_IN) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Provide a figure with that many axes above each other, and draw on it in the common style."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+        axes = figure.subplots(rows, 1, squeeze=False, sharex=True)
+        yield figure, list(axes[:, 0])
+
+
+def write_ticks(axis: Any, written: Callable[[float], str]) -> None:
+    """Label an axis by one of the functions of :mod:`harness.units`."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def slug(text: str) -> str:
+    """Return a name for a file or an anchor: words of letters and digits, joined by dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"

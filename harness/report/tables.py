@@ -1,0 +1,181 @@
+"""The page's tables, as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from harness import units
+from harness.reading.table import in_words
+from harness.report.verdicts import GLYPHS
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column: its heading, and what it says of an arm. ``number`` columns are aligned at the right."""
+
+    heading: str
+    written: Callable[[Row], str]
+    number: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Text in rows. ``keys`` names for each row the trial that it belongs to, ``verdicts`` its verdict or ""."""
+
+    columns: list[Column]
+    rows: list[list[str]]
+    keys: list[str]
+    verdicts: list[str]
+
+
+def overview(arms: pd.DataFrame) -> Table:
+    """Return every arm with its speed, its memory and its effect."""
+    return _table(rows_of(arms), _OVERVIEW)
+
+
+def compared(effects: pd.DataFrame) -> Table:
+    """Return every effect with its price, the fastest first."""
+    ordered = effects.sort_values("speedup", ascending=False, kind="stable") if len(effects) else effects
+    return _table(rows_of(ordered), _EFFECTS)
+
+
+def details(arms: pd.DataFrame) -> Table:
+    """Return how the arms of one trial were measured."""
+    return _table(rows_of(arms), [*_DETAILS, *_observed(arms)])
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Return a frame's rows as mappings, with None for what is missing."""
+    missing_as_none = frame.astype(object).where(frame.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in missing_as_none.to_dict("records")]
+
+
+def _table(rows: list[Row], columns: Iterable[Column]) -> Table:
+    """Return the table without the columns in which no row says anything."""
+    filled = [column for column in columns if any(column.written(row) for row in rows)]
+    return Table(
+        columns=filled,
+        rows=[[column.written(row) for column in filled] for row in rows],
+        keys=[row["trial"] for row in rows],
+        verdicts=[row["verdict"] or "" for row in rows],
+    )
+
+
+def _number(name: str, written: Callable[[float], str]) -> Callable[[Row], str]:
+    def of(row: Row) -> str:
+        value = row[name]
+        return "" if value is None or not math.isfinite(value) else written(value)
+
+    return of
+
+
+def _text(name: str) -> Callable[[Row], str]:
+    return lambda row: row[name] or ""
+
+
+def _held(row: Row) -> str:
+    return ", ".join(filter(None, (row["framework"], in_words(row["problem"]), in_words(row["fixed"]))))
+
+
+def _against(row: Row) -> str:
+    return ", ".join(row["baseline_levels"].values())
+
+
+def _rate(row: Row) -> str:
+    return _number("items_per_s", lambda value: units.rate(value, row["unit"]))(row)
+
+
+def _speedup(row: Row) -> str:
+    return f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})" if row["speedup"] else ""
+
+
+def _verdict(row: Row) -> str:
+    if row["verdict"]:
+        return f"{GLYPHS[row['verdict']]} {row['verdict']}"
+    if row["outcome"] != "measured":
+        return str(row["outcome"]).replace("-", " ")
+    return "baseline" if row["baseline"] else ""
+
+
+def _error(row: Row) -> str:
+    if row["error"] is None:
+        return ""
+    allowed = f" ({units.percent(row['tolerance'])})" if row["tolerance"] else ""
+    return f"{units.error(row['error'])}{allowed}"
+
+
+def _warmup(row: Row) -> str:
+    if row["warmup_blocks"] is None:
+        return ""
+    return f"{row['warmup_blocks']:.0f} blocks{'' if row['warmup_settled'] else ', not settled'}"
+
+
+def _blocks(row: Row) -> str:
+    return f"{row['blocks']:.0f} of {row['iterations_per_block']:.0f}" if row["blocks"] else ""
+
+
+def _pairs(row: Row) -> str:
+    if row["pairs"] is None:
+        return ""
+    workers = f", {row['workers']:.0f} workers" if row["workers"] > 1 else ""
+    return f"{row['pairs']:.0f}{workers}{'' if row['paired'] else ', not paired'}"
+
+
+def _observed(arms: pd.DataFrame) -> list[Column]:
+    names = [str(name) for name in arms.columns if str(name).startswith("observed_")]
+    return [
+        Column(
+            heading=units.without_unit(name.removeprefix("observed_")),
+            written=_number(name, partial(units.named, name.removeprefix("observed_"))),
+            number=True,
+        )
+        for name in names
+    ]
+
+
+_PLACE = [
+    Column(heading="workload", written=_text("workload")),
+    Column(heading="held", written=_held),
+]
+_MEMORY = Column(heading="memory", written=_number("memory_bytes", units.size), number=True)
+_ERROR = Column(heading="error (allowed)", written=_error, number=True)
+_EFFECT = [
+    Column(heading="verdict", written=_verdict),
+    Column(heading="speedup (interval)", written=_speedup, number=True),
+]
+_OVERVIEW = [
+    *_PLACE,
+    Column(heading="arm", written=lambda row: in_words(row["levels"])),
+    *_EFFECT,
+    Column(heading="throughput", written=_rate, number=True),
+    _MEMORY,
+]
+_EFFECTS = [
+    *_EFFECT,
+    Column(heading="technique", written=_text("level")),
+    Column(heading="against", written=_against),
+    *_PLACE,
+    _ERROR,
+    _MEMORY,
+]
+_DETAILS = [
+    Column(heading="arm", written=lambda row: in_words(row["levels"])),
+    *_EFFECT,
+    Column(heading="pairs", written=_pairs, number=True),
+    Column(heading="time per iteration", written=_number("s_per_iteration", units.seconds), number=True),
+    Column(heading="time per item", written=_number("s_per_item", units.seconds), number=True),
+    Column(heading="blocks of iterations", written=_blocks, number=True),
+    Column(heading="build", written=_number("build_s", units.seconds), number=True),
+    Column(heading="first call", written=_number("cold_s", units.seconds), number=True),
+    Column(heading="warm-up", written=_warmup, number=True),
+    _MEMORY,
+    _ERROR,
+]

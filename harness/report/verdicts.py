@@ -1,0 +1,14 @@
+"""How the four verdicts look. The glyph and the marker tell them apart without colour."""
+
+from __future__ import annotations
+
+GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
+MARKERS = {"faster": "^", "slower": "v", "same": "s", "undecided": "o"}
+# Blue and vermilion stay apart in every common colour blindness; all four reach 3:1 on white and on near-black.
+COLOURS = {"faster": "#2a85c7", "slower": "#d55e00", "same": "#7d858e", "undecided": "#a8790b"}
+LEGEND = {
+    "faster": "faster than the baseline beyond the noise zone",
+    "slower": "slower than the baseline beyond the noise zone",
+    "same": "the same as the baseline within the noise zone",
+    "undecided": "the measurement could not tell",
+}

@@ -1,0 +1,60 @@
+"""What the findings say, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from harness import units
+from harness.reading import LevelSweep, SizeSweep, level_sweeps, size_sweeps
+
+
+def thresholds_in_words(arms: pd.DataFrame, effects: pd.DataFrame) -> Iterator[str]:
+    """Yield the knee of every sweep over batch sizes and workers, and the crossover of every sweep over sizes."""
+    for technique in ("batch_size", "workers"):
+        for sweep in level_sweeps(arms, technique):
+            yield f"{_place(sweep)}: {knee_in_words(sweep)}"
+    for size in size_sweeps(effects):
+        yield f"{_place(size)}: {crossover_in_words(size)}"
+
+
+def _place(sweep: LevelSweep | SizeSweep) -> str:
+    return f"{sweep.workload} ({', '.join(filter(None, (sweep.framework, sweep.held)))})"
+
+
+def knee_in_words(sweep: LevelSweep) -> str:
+    """Say which level is enough, which is best, and what set the limit."""
+    top = units.rate(sweep.ran["items_per_s"].max(), sweep.unit)
+    said = f"knee at {_at(sweep, sweep.knee)}, the smallest within 5 % of the best throughput, {top} at {sweep.best}."
+    if sweep.stopped_by:
+        return f"{said} The largest that ran is {sweep.limit} ({sweep.stopped_by})."
+    return f"{said} {sweep.limit} was the largest asked for."
+
+
+def _at(sweep: LevelSweep, level: int) -> str:
+    if sweep.technique == "workers":
+        return units.plural(level, "worker")
+    return f"{sweep.technique.replace('_', ' ')} {level}"
+
+
+def crossover_in_words(sweep: SizeSweep) -> str:
+    """Say from which size on the candidate pays."""
+    first, last = (f"{sweep.axis} {units.count(size)}" for size in (sweep.arms["size"].min(), sweep.arms["size"].max()))
+    tested = f"from {first} to {units.count(sweep.arms['size'].max())}"
+    if sweep.crossover is None:
+        return {
+            "above": f"{sweep.level}: no crossover in the range; faster than {sweep.against} {tested}.",
+            "below": f"{sweep.level}: no crossover in the range; not faster than {sweep.against} {tested}.",
+            "flat": f"{sweep.level}: no crossover in the range; no size was decided either way {tested}.",
+            "mixed": f"{sweep.level}: no single crossover in the range; the speedup crosses 1 more than once {tested}.",
+        }[sweep.direction]
+    side = "above" if sweep.direction == "up" else "below"
+    low = units.count(_rounded(sweep.low)) if sweep.low else f"less than {first}"
+    high = units.count(_rounded(sweep.high)) if sweep.high else f"more than {last}"
+    at = units.count(_rounded(sweep.crossover))
+    return f"{sweep.level} pays {side} {sweep.axis} {at} (crossover between {low} and {high})."
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.2g}")

@@ -1,0 +1,118 @@
+"""Image files from disk: the loader alone, and feeding a training step. A step is a whole drained epoch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from harness.experiment import Arm, Setting, workload
+
+
+@workload("torch", unit="image")
+def image_loading(
+    setting: Setting,
+    *,
+    images: int | None = None,
+    batch_size: int = 8,
+    workers: int | None = None,
+    persistent_workers: bool = True,
+    prefetch_factor: int = 2,
+    pin_memory: bool = False,
+) -> Arm:
+    """An epoch of decoding image files from disk, with nothing to feed."""
+    import torch
+
+    epochs, items, _ = _epochs(
+        setting,
+        side=setting.choose(small=96, full=224),
+        items=images or setting.choose(small=64, full=128),
+        batch_size=batch_size,
+        workers=workers,
+        persistent_workers=persistent_workers,
+        prefetch_factor=prefetch_factor,
+        pin_memory=pin_memory,
+    )
+
+    def step() -> tuple[Any, Any]:
+        means, labels = zip(*((pixels.mean(), label) for pixels, label in epochs), strict=True)
+        return torch.stack(means), torch.cat(labels)
+
+    return Arm(step=step, items=items, close=epochs.close)
+
+
+@workload("torch", unit="image")
+def image_training(
+    setting: Setting,
+    *,
+    images: int | None = None,
+    batch_size: int | None = None,
+    device: str | None = None,
+    autocast: str = "fp32",
+    workers: int | None = None,
+    persistent_workers: bool = True,
+    prefetch_factor: int = 2,
+    pin_memory: bool = False,
+    non_blocking: bool = False,
+) -> Arm:
+    """An epoch of training ResNet-18 on image files that are decoded from disk."""
+    from harness.workloads import devices, models
+    from harness.workloads.trainer import Trainer
+
+    side = setting.choose(small=48, full=224)
+    epochs, items, classes = _epochs(
+        setting,
+        side=side,
+        items=images or setting.choose(small=24, full=128),
+        batch_size=batch_size or setting.choose(small=8, full=16),
+        workers=workers,
+        persistent_workers=persistent_workers,
+        prefetch_factor=prefetch_factor,
+        pin_memory=pin_memory,
+    )
+    problem = models.resnet18(side=side, classes=max(2, classes))
+    trainer = Trainer(problem.model, seed=setting.seed, device=devices.chosen(device), autocast=autocast)
+
+    def train_on(batch: Any) -> Any:
+        return trainer.train_on(*(part.to(trainer.device, non_blocking=non_blocking) for part in batch))
+
+    def step() -> Any:
+        for batch in epochs:
+            output = train_on(batch)
+        return output
+
+    return Arm(
+        step=step,
+        items=items,
+        reset=trainer.reset,
+        observe=lambda: _waiting(epochs, train_on),
+        close=epochs.close,
+    )
+
+
+def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **options: Any) -> tuple[Any, int, int]:
+    """Return the epochs over the run's images, how many images each has, and the number of classes."""
+    from harness.workloads import photographs
+    from harness.workloads.epochs import Epochs, Photographs, worker_count
+    from harness.workloads.image_folder import scan
+
+    count = worker_count(workers, setting.cores)
+    folder = scan(photographs.folder(setting))
+    items = min(items, len(folder.paths))
+    epochs = Epochs(Photographs(folder, side), seed=setting.seed, items=items, workers=count, **options)
+    return epochs, items, len(folder.classes)
+
+
+def _waiting(epochs: Any, train_on: Any) -> Mapping[str, float]:
+    """Return the share of an epoch in which training waited for data."""
+    start_s = time.perf_counter()
+    waited_s = 0.0
+    batches = iter(epochs)
+    while True:
+        asked_s = time.perf_counter()
+        batch = next(batches, None)
+        waited_s += time.perf_counter() - asked_s
+        if batch is None:
+            return {"wait_share": waited_s / (time.perf_counter() - start_s)}
+        loss, _ = train_on(batch)
+        loss.item()  # otherwise an accelerator's work would be counted as waiting for the next batch

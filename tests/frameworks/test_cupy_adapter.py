@@ -1,0 +1,78 @@
+"""The adapter of CuPy where there is no GPU, or no CuPy, and NumPy's arms run all the same."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from harness.errors import Unavailable
+from harness.frameworks import cupy as adapter
+from harness.frameworks import load
+
+framework = load("cupy")
+
+
+class FakeCudaError(Exception):
+    """An error of a CUDA library, as CuPy raises it."""
+
+    __module__ = "cupy_backends.cuda.api.runtime"
+
+
+@pytest.fixture
+def no_gpu() -> None:
+    if adapter.unavailable() is None:
+        pytest.skip("there is a CUDA device here")
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_numpy_arms_run_without_a_gpu() -> None:
+    framework.seed(1)
+    framework.synchronize()
+    framework.reset_peak_memory()
+    assert framework.to_host((np.float32([1, 2]), 3))[0].tolist() == [1, 2]
+    assert framework.peak_memory_bytes() is None
+    assert framework.accelerators() == ()
+    framework.free()
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_sentence_says_why_cupy_cannot_compute() -> None:
+    with pytest.raises(Unavailable, match=r"^cupy (is not installed: pip install|\S+ sees no CUDA device|cannot be)"):
+        adapter.namespace()
+    assert framework.describe()["cupy.unavailable"] == adapter.unavailable()
+
+
+def test_without_cupy_the_sentence_says_how_to_install_it() -> None:
+    code = (
+        "import sys; sys.modules['cupy'] = None\n"
+        "from harness.frameworks import load\n"
+        "framework = load('cupy'); framework.synchronize(); print(framework.to_host(2.5))\n"
+        "print(framework.describe()['cupy.unavailable'])\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == ["[array(2.5)]", "cupy is not installed: pip install 'accelbench[cupy]'"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError("host"), True),
+        (FakeCudaError("cudaErrorMemoryAllocation: out of memory"), True),
+        (FakeCudaError("CUFFT_ALLOC_FAILED"), True),
+        (FakeCudaError("cudaErrorIllegalAddress: an illegal memory access was encountered"), False),
+        (ValueError("cudaErrorMemoryAllocation"), False),
+    ],
+    ids=["host", "allocation", "fft-plan", "illegal-access", "not-cupy"],
+)
+def test_out_of_memory_is_told_from_other_errors(error: BaseException, expected: bool) -> None:
+    assert framework.is_out_of_memory(error) is expected
+
+
+def test_cupys_own_out_of_memory_error_is_recognised() -> None:
+    memory = pytest.importorskip("cupy").cuda.memory
+    assert framework.is_out_of_memory(memory.OutOfMemoryError(2**40, 2**30))
+
+
+def test_numpys_facts_stand_beside_cupys_because_its_arms_are_the_baseline() -> None:
+    assert framework.describe()["numpy.version"] == np.__version__

@@ -1,0 +1,74 @@
+"""What is read from NVIDIA's driver, and that a machine without one simply has no GPUs."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pynvml
+import pytest
+
+from harness import nvml
+
+
+def refuse(*_: Any) -> Any:
+    raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stand in for the driver of two GPUs; the test may change its answers."""
+    answers = {
+        "nvmlInit": lambda: None,
+        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
+        "nvmlSystemGetCudaDriverVersion_v2": lambda: 13020,
+        "nvmlDeviceGetCount": lambda: 2,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetName": lambda handle: f"NVIDIA Test {handle}",
+        "nvmlDeviceGetUUID": lambda handle: f"GPU-{handle}",
+        "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=80 * 2**30, free=79 * 2**30),
+        "nvmlDeviceGetCurrentClocksEventReasons": lambda _: pynvml.nvmlClocksEventReasonSwPowerCap,
+        "nvmlDeviceGetComputeRunningProcesses": lambda _: [SimpleNamespace(pid=7)],
+        "nvmlDeviceGetClockInfo": lambda *_: 1980,
+        "nvmlDeviceGetApplicationsClock": refuse,
+        "nvmlDeviceGetTemperature": lambda *_: 41,
+        "nvmlDeviceGetPowerUsage": lambda _: 301500,
+        "nvmlDeviceGetEnforcedPowerLimit": lambda _: 700000,
+    }
+    for name in answers:
+        monkeypatch.setattr(pynvml, name, lambda *arguments, name=name: answers[name](*arguments))
+    return answers
+
+
+@pytest.mark.usefixtures("driver")
+def test_every_gpu_is_read_with_its_units() -> None:
+    first, second = nvml.gpus()
+    assert (first.name, second.name) == ("NVIDIA Test 0", "NVIDIA Test 1")
+    assert (first.memory_bytes, first.power_w, first.power_limit_w) == (80 * 2**30, 301.5, 700.0)
+    assert (first.sm_clock_mhz, first.temperature_c, first.process_ids) == (1980, 41, (7,))
+
+
+@pytest.mark.usefixtures("driver")
+def test_throttle_reasons_are_given_in_words() -> None:
+    assert nvml.gpus()[0].throttle_reasons == ("power cap",)
+
+
+def test_an_idle_gpu_is_not_a_throttled_one(driver: dict[str, Any]) -> None:
+    driver["nvmlDeviceGetCurrentClocksEventReasons"] = lambda _: pynvml.nvmlClocksEventReasonGpuIdle
+    assert nvml.gpus()[0].throttle_reasons == ()
+
+
+@pytest.mark.usefixtures("driver")
+def test_the_driver_tells_its_version_and_its_cuda() -> None:
+    assert nvml.driver() == {"driver.nvidia": "580.65.06", "driver.cuda": "13.2"}
+
+
+def test_what_a_gpu_does_not_support_is_left_open(driver: dict[str, Any]) -> None:
+    for name in driver:
+        if name.startswith("nvmlDevice") and name not in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"):
+            driver[name] = refuse
+    assert nvml.gpus() == [nvml.GpuState(name="unknown GPU")] * 2
+
+
+def test_a_machine_without_a_driver_has_no_gpus(driver: dict[str, Any]) -> None:
+    driver["nvmlInit"] = refuse
+    assert nvml.gpus() == []
+    assert nvml.driver() == {}
