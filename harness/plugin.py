@@ -165,6 +165,7 @@ def pytest_terminal_summary(
     finally:
         suite, saving = config.stash[SUITE], config.stash[SAVING]
         if suite.entries:
+            terminalreporter.ensure_newline()
             terminalreporter.section("accelbench")
             for line in summary(suite.records, rehearsed=suite.conditions.rehearse):
                 terminalreporter.write_line(line)

@@ -9,7 +9,7 @@ from typing import Any
 from harness.errors import BadInput
 from harness.experiment import Levels, Technique, Workload, find_technique, find_workload, is_technique
 from harness.hosting.collecting import Collected, LevelsOf
-from harness.hosting.travel import is_foreign
+from harness.measuring.travel import is_foreign
 
 
 @dataclass(frozen=True, kw_only=True)

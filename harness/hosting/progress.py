@@ -27,13 +27,14 @@ class Progress:
         self._clock = clock
         self._left: dict[str, int] = {}  # arms by trial
         self._total = 0
-        self._arms_done = 0
-        self._measuring_s = 0.0
+        self._usual_s = 0.0  # of an arm, where nothing of its kind has been measured yet
+        self._seen: dict[str, tuple[int, float]] = {}  # arms and seconds so far, by the file of the test
         self._written = 0.0
 
-    def expect(self, arms: Mapping[str, int]) -> None:
-        """Take the number of arms of every trial that is to be measured, by its id."""
+    def expect(self, arms: Mapping[str, int], *, arm_s: float) -> None:
+        """Take the number of arms of every trial that is to be measured, by its id, and a guess of an arm's time."""
         self._left = dict(arms)
+        self._usual_s = arm_s
         self._total = len(arms)
 
     @contextmanager
@@ -47,18 +48,23 @@ class Progress:
         finally:
             self._end()
         self._left.pop(trial, None)
-        self._arms_done += len(arms)
-        self._measuring_s += self._clock() - start
+        done, spent_s = self._seen.get(_file(trial), (0, 0.0))
+        self._seen[_file(trial)] = (done + len(arms), spent_s + self._clock() - start)
 
     def _line(self, question: str, arms: Sequence[Levels]) -> str:
         number = self._total - len(self._left) + 1
         techniques = " × ".join(arms[0])
         levels = " ".join("/".join(arm.values()) for arm in arms)
         parts = [f"[{number:>{len(str(self._total))}}/{self._total}] {question}", f"{techniques} {levels}"]
-        if self._arms_done:
-            left_s = sum(self._left.values()) * self._measuring_s / self._arms_done
-            parts.append(f"about {minutes(left_s)} left")
-        return " · ".join(parts)
+        return " · ".join([*parts, f"about {minutes(self._left_s())} left"])
+
+    def _left_s(self) -> float:
+        """Estimate the time left: trials of one file take alike, those of another file need not."""
+        return sum(arms * self._arm_s(_file(trial)) for trial, arms in self._left.items())
+
+    def _arm_s(self, file: str) -> float:
+        done, spent_s = self._seen.get(file, (0, 0.0))
+        return spent_s / done if done else self._usual_s
 
     def _begin(self, line: str) -> None:
         if self._quiet:
@@ -90,3 +96,7 @@ class Progress:
 
     def _uncaptured(self) -> Any:
         return self._capture.global_and_fixture_disabled() if self._capture else nullcontext()
+
+
+def _file(trial: str) -> str:
+    return trial.partition("::")[0]

@@ -16,12 +16,15 @@ from harness.hosting.collecting import Collected, gather, levels_in
 from harness.hosting.conditions import Conditions
 from harness.hosting.machine import this_machine
 from harness.hosting.progress import Progress
-from harness.hosting.travel import is_foreign, send_by_value
+from harness.measuring.travel import is_foreign
 from harness.record import SCHEMA_VERSION, ArmRecord, Environment, Run, TrialRecord
 
 if TYPE_CHECKING:  # loaded when the first trial is measured: most pytest sessions measure nothing
     from harness.measuring.measured import Measured
     from harness.measuring.pool import Pool
+
+
+USUAL_SHARE = 2  # an arm takes about so many times its measuring time, with building, warming up and checking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ class Suite:
         """Find the trials among the selected tests."""
         self.trials = gather(items, self.levels_of)
         self.arms = {trial.id: len(trial.arms) for trial in self.trials.values()}
-        self.progress.expect(self.arms)
+        self.progress.expect(self.arms, arm_s=USUAL_SHARE * self.conditions.plan.budget_s)
 
     def measure(
         self, item: pytest.Item, workload: str | Workload, keywords: Mapping[str, Any]
@@ -132,9 +135,6 @@ class Suite:
         """Return the trial as a worker is told of it."""
         held = [find_technique(trial.framework, name) for name in asked.fixed]
         techniques = tuple(each for each in (*trial.techniques, *held) if is_foreign(each.apply))
-        for function in (asked.workload.builder, *(each.apply for each in techniques)):
-            if is_foreign(function):
-                send_by_value(function)
         return Trial(
             framework=trial.framework,
             workload=asked.sent,

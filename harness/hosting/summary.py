@@ -35,8 +35,8 @@ def summary(trials: Iterable[TrialRecord], *, rehearsed: bool) -> Iterator[str]:
     else:
         yield from _table(trials)
         yield from _counts(trials)
+        yield from _remarks(trials)
     yield from _not_measured(trials)
-    yield from _remarks(trials)
 
 
 def _table(trials: list[TrialRecord]) -> Iterator[str]:

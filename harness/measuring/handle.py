@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, cast
 
 from harness.errors import HarnessError
@@ -57,22 +56,14 @@ class Worker:
         """The worker's process id."""
         return self._process.pid
 
-    def ask(
-        self,
-        *order: Any,
-        silence_s: float = STARTING_S,
-        heard: Heard = lambda _: None,
-        by_value: ModuleType | None = None,
-    ) -> Any:
+    def ask(self, *order: Any, silence_s: float = STARTING_S, heard: Heard = lambda _: None) -> Any:
         """Send an order and return the reply; ``heard`` receives the worker's signs of life.
-
-        ``by_value`` is the module of a workload that the worker cannot import.
 
         Raises:
             WorkerLostError: the worker died, or was silent for ``silence_s`` seconds and was killed.
         """
         try:
-            send(cast(BinaryIO, self._process.stdin), order, by_value=by_value)
+            send(cast(BinaryIO, self._process.stdin), order)
         except OSError:
             raise self._lost("before it took the order") from None
         last = "starting"

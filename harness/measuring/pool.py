@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from types import ModuleType
 
 import harness.techniques  # noqa: F401  fills the catalogue
 from harness.experiment import Levels, Plan, Trial, find_technique
@@ -13,6 +11,7 @@ from harness.measuring.between import alternate
 from harness.measuring.handle import Heard, Worker, WorkerLostError
 from harness.measuring.measured import Measured
 from harness.measuring.repeats import merged
+from harness.measuring.travel import send_by_value
 
 
 class Pool:
@@ -72,9 +71,8 @@ class Pool:
         try:
             worker = self._worker_for(trial.framework, environment)
             self._describe(trial.framework)
-            measured: Measured = worker.ask(
-                "measure", trial, silence_s=trial.plan.silence_s, heard=heard, by_value=_users_module(trial)
-            )
+            send_by_value(trial)
+            measured: Measured = worker.ask("measure", trial, silence_s=trial.plan.silence_s, heard=heard)
         except WorkerLostError as lost:
             self._worker = None
             return Measured.nothing(trial, lost.outcome, str(lost))
@@ -101,8 +99,3 @@ def _environment(trial: Trial, levels: Levels) -> dict[str, str]:
     switched = [*trial.fixed.items(), *levels.items()]
     techniques = [(find_technique(trial.framework, name), level) for name, level in switched]
     return {key: text for technique, level in techniques for key, text in technique.environment.get(level, {}).items()}
-
-
-def _users_module(trial: Trial) -> ModuleType | None:
-    """Return the module in which a user defined the workload; None for a workload of the catalogue."""
-    return None if isinstance(trial.workload, str) else sys.modules[trial.workload.builder.__module__]

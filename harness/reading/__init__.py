@@ -1,6 +1,7 @@
 """Result files -> one tidy table -> effects, knees and crossovers. No framework, no pytest, no GPU."""
 
 from harness.reading.crossover import SizeSweep, size_sweeps
+from harness.reading.facts import facts
 from harness.reading.files import Found, Result, find_results
 from harness.reading.levels import LevelSweep, level_sweeps
 from harness.reading.table import effects, load
@@ -11,6 +12,7 @@ __all__ = [
     "Result",
     "SizeSweep",
     "effects",
+    "facts",
     "find_results",
     "level_sweeps",
     "load",

@@ -11,6 +11,15 @@ from harness.reading.files import Result
 from harness.record import ArmRecord, Effect, Price, Timing, TrialRecord
 from harness.units import count
 
+_FLOATS = ("s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s", "memory_bytes", "error", "tolerance")
+_COUNTS = ("blocks", "iterations_per_block", "warmup_blocks")
+_KINDS: dict[str, Any] = {  # so that a column in which everything is missing is still one of numbers
+    **{f"{prefix}{name}": float for prefix in ("", "baseline_") for name in _FLOATS},
+    **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
+    **dict.fromkeys(("items", "speedup", "low", "high"), float),
+    **dict.fromkeys(("pairs", "workers"), "Int64"),
+}
+
 
 def load(results: Iterable[Result]) -> pd.DataFrame:
     """Return one row per arm, the runs and their trials in the order given.
@@ -20,12 +29,20 @@ def load(results: Iterable[Result]) -> pd.DataFrame:
     resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and for an arm
     without a speed. What arms observed besides time stands in columns named ``observed_``.
     """
-    return pd.DataFrame([row for result in results for row in _rows(result)])
+    frame = pd.DataFrame([row for result in results for row in _rows(result)])
+    kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
+    return frame.astype(kinds | {name: float for name in frame if str(name).startswith("observed_")})
 
 
 def effects(arms: pd.DataFrame) -> pd.DataFrame:
     """Return one row per candidate that has a speedup; its baseline's figures stand in columns named ``baseline_``."""
     return arms if arms.empty else arms[arms["speedup"].notna()].reset_index(drop=True)
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a table's rows as mappings, with None for what is missing."""
+    missing_as_none = frame.astype(object).where(frame.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in missing_as_none.to_dict("records")]
 
 
 def in_words(levels: Mapping[str, Any], number: Callable[[float], str] = count) -> str:

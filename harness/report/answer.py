@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from harness import units
-from harness.reading.table import in_words
+from harness.reading.table import in_words, rows_of
 from harness.record import TrialRecord
 
 _MEMORY_WORTH_SAYING_BYTES = 2**20  # a smaller change is an allocator's page here or there
@@ -42,10 +42,9 @@ def statements(effects: pd.DataFrame, verdict: str, trials: dict[str, TrialRecor
     strength = chosen["speedup"].map(lambda ratio: abs(math.log(ratio)))
     rows = chosen.assign(strength=strength).sort_values("strength", ascending=False, kind="stable")
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows.to_dict("records"):
-        plain = {str(name): value for name, value in row.items()}
-        key = (plain["test"], plain["switched"], plain["workload"], plain["framework"], in_words(plain["fixed"]))
-        groups.setdefault(key, []).append(plain)
+    for row in rows_of(rows):
+        key = (row["test"], row["switched"], row["workload"], row["framework"], in_words(row["fixed"]))
+        groups.setdefault(key, []).append(row)
     return [_statement(group, trials, noise) for group in groups.values()]
 
 
@@ -76,7 +75,7 @@ def _found(row: dict[str, Any]) -> str:
 
 def _left_open(row: dict[str, Any], trial: TrialRecord, noise: float) -> str:
     """Say between what the speedup lies, what that leaves open, and what may have disturbed."""
-    pairs = units.plural(int(row["pairs"]), "pair")
+    pairs = units.plural(row["pairs"], "pair")
     if not row["low"] > 0 or math.isinf(row["high"]):
         said = f"{pairs} are too few for an interval"
     else:
@@ -107,17 +106,14 @@ def _other(row: dict[str, Any], first: dict[str, Any]) -> str:
 def _price(row: dict[str, Any]) -> list[str]:
     """Return what the candidate costs besides time, or saves, where it is worth a word."""
     parts = []
-    if _known(row["error"]) and row["error"] > 0:
+    if row["error"]:
         parts.append(f"numeric error {units.error(row['error'])}")
     memory, before = row["memory_bytes"], row["baseline_memory_bytes"]
-    if _known(memory) and _known(before):
+    if memory is not None and before is not None:
         change = memory - before
         if abs(change) >= max(_MEMORY_WORTH_SAYING_BYTES, _MEMORY_WORTH_SAYING * before):
             parts.append(f"{units.size(abs(change))} {'more' if change > 0 else 'less'} memory")
-    if row["cold_s"] >= max(_COLD_WORTH_SAYING_S, _COLD_WORTH_SAYING * row["s_per_iteration"]):
-        parts.append(f"first call {units.seconds(row['cold_s'])}")
+    cold_s, warm_s = row["cold_s"], row["s_per_iteration"]
+    if cold_s is not None and cold_s >= max(_COLD_WORTH_SAYING_S, _COLD_WORTH_SAYING * warm_s):
+        parts.append(f"first call {units.seconds(cold_s)}")
     return parts
-
-
-def _known(value: float | None) -> bool:
-    return value is not None and not math.isnan(value)

@@ -10,13 +10,13 @@ import pandas as pd
 
 from harness import units
 from harness.reading import Result, effects, load
-from harness.reading.table import in_words
+from harness.reading.table import in_words, rows_of
 from harness.record import Run, TrialRecord
 from harness.report.answer import Statement, statements
 from harness.report.charts import draw
 from harness.report.drawing import Drawn, slug
 from harness.report.machine import configuration_in_words, machine_in_words
-from harness.report.tables import Table, compared, details, overview, rows_of
+from harness.report.tables import Table, compared, details, overview
 from harness.report.verdicts import GLYPHS
 from harness.report.words import thresholds_in_words
 

@@ -15,7 +15,7 @@ from harness.report.verdicts import COLOURS, GLYPHS, MARKERS
 
 _FURTHEST = 4.0  # an interval reaching further than this factor beyond all speedups is cut at the figure's edge
 # Ticks within a decade, by the factor that the axis spans at least: dense enough to read, too few to touch.
-_TICKS = {6.0: (1, 2, 5), 1.8: (1, 1.5, 2, 3, 5, 7), 1.4: (1, 1.2, 1.5, 8), 0.0: (1, 1.1, 1.2, 9)}
+_TICKS = {6.0: (1, 2, 5), 1.8: (1, 1.5, 2, 3, 5, 8), 1.4: (1, 1.2, 1.5, 8), 0.0: (1, 1.1, 1.2, 9)}
 
 
 def forest(effects: pd.DataFrame, title: str, noise: float) -> Drawn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from harness.errors import BadInput
 from harness.reading import Result
 from harness.report.content import Content, content_of
-from harness.report.drawing import slug
 from harness.report.verdicts import COLOURS, GLYPHS, LEGEND
 
 _WRITTEN_FROM = {"index.html": "page.html.j2", "summary.md": "summary.md.j2"}
@@ -23,7 +23,7 @@ def write_report(result: Result, output: Path) -> Path:
         BadInput: the folder cannot be written.
     """
     content = content_of(result)
-    folder = output / slug(result.name)
+    folder = output / (re.sub(r"[^\w.-]+", "-", result.name).strip(".-") or "unnamed")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         for figure in content.figures:

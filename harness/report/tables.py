@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from harness import units
-from harness.reading.table import in_words
+from harness.reading.table import in_words, rows_of
 from harness.report.verdicts import GLYPHS
 
 Row = dict[str, Any]
@@ -50,12 +50,6 @@ def compared(effects: pd.DataFrame) -> Table:
 def details(arms: pd.DataFrame) -> Table:
     """Return how the arms of one trial were measured."""
     return _table(rows_of(arms), [*_DETAILS, *_observed(arms)])
-
-
-def rows_of(frame: pd.DataFrame) -> list[Row]:
-    """Return a frame's rows as mappings, with None for what is missing."""
-    missing_as_none = frame.astype(object).where(frame.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in missing_as_none.to_dict("records")]
 
 
 def _table(rows: list[Row], columns: Iterable[Column]) -> Table:
@@ -115,18 +109,18 @@ def _error(row: Row) -> str:
 def _warmup(row: Row) -> str:
     if row["warmup_blocks"] is None:
         return ""
-    return f"{row['warmup_blocks']:.0f} blocks{'' if row['warmup_settled'] else ', not settled'}"
+    return f"{row['warmup_blocks']} blocks{'' if row['warmup_settled'] else ', not settled'}"
 
 
 def _blocks(row: Row) -> str:
-    return f"{row['blocks']:.0f} of {row['iterations_per_block']:.0f}" if row["blocks"] else ""
+    return f"{row['blocks']} of {row['iterations_per_block']}" if row["blocks"] else ""
 
 
 def _pairs(row: Row) -> str:
     if row["pairs"] is None:
         return ""
-    workers = f", {row['workers']:.0f} workers" if row["workers"] > 1 else ""
-    return f"{row['pairs']:.0f}{workers}{'' if row['paired'] else ', not paired'}"
+    workers = f", {row['workers']} workers" if row["workers"] > 1 else ""
+    return f"{row['pairs']}{workers}{'' if row['paired'] else ', not paired'}"
 
 
 def _observed(arms: pd.DataFrame) -> list[Column]:

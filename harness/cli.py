@@ -1,0 +1,85 @@
+"""The command `accelbench`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.errors import HarnessError
+
+
+class _BadInputError(click.ClickException):
+    """One line on stderr, and exit status 2."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """A group in which every complaint is one line that names the way out."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _in_one_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _in_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "accelbench"
+        raise _BadInputError(f"{error.format_message().rstrip('.')}; see {command} --help") from None
+    except HarnessError as error:
+        raise _BadInputError(str(error)) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="accelbench")
+def main() -> None:
+    """Which acceleration techniques pay on this machine, by how much, at what price?
+
+    \b
+    Example:
+      pytest benchmarks/ --benchmark-save=first
+      accelbench report
+    """  # noqa: D301  click reads \b as "keep these lines"
+
+
+@main.command()
+@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--output", type=click.Path(path_type=Path), default=Path("reports"), help="Folder of the reports.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def report(results: Path, output: Path, as_json: bool) -> None:
+    """Render the newest run under RESULTS, a result file or a folder (default: results), as a page.
+
+    Writes index.html, summary.md and the figures into a folder of the run's name below --output, which is
+    reports unless named.
+
+    \b
+    Example:
+      accelbench report results/ --output reports/
+      accelbench report results/MACHINE/0001_first.json --json
+    """  # noqa: D301  click reads \b as "keep these lines"
+    from harness.reading import facts, find_results
+    from harness.report import write_report
+
+    found = find_results(results)
+    for error in found.unreadable:
+        click.echo(f"Warning: {error}; skipped", err=True)
+    newest = found.results[0]
+    page = write_report(newest, output)
+    if as_json:
+        click.echo(json.dumps({"report": str(page), **facts(newest)}, indent=2))
+    else:
+        click.echo(f"report of {newest.path}: {page}")

@@ -1,0 +1,134 @@
+"""Options: what they change, and how a bad value ends the session in one line with status 2."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from project import Project
+
+BAD_INPUT = 2
+
+
+def settings(project: Project, *arguments: object) -> dict[str, Any]:
+    """Return the settings that a run stores."""
+    assert project.run("--benchmark-json=out.json", *arguments).ret == 0
+    stored: dict[str, Any] = json.loads((project.path / "out.json").read_text())["accelbench"]["settings"]
+    return stored
+
+
+def refusal(result: pytest.RunResult) -> str:
+    """Return the one line that a refused session consists of."""
+    assert result.ret == BAD_INPUT
+    (line,) = [line for line in result.errlines + result.outlines if line]
+    return line
+
+
+def test_the_conditions_of_a_run_are_said_and_stored(project: Project) -> None:
+    stored = settings(project, "--accel-size=full", "--accel-noise=0.02", "--accel-max-batch=8", "--accel-seed=3")
+    expected = {"size": "full", "budget_s": 0.05, "noise": 0.02, "max_batch": 8, "seed": 3, "workers": 1}
+    assert stored.items() >= expected.items()
+
+
+def test_several_workers_widen_what_an_interval_stands_for(project: Project) -> None:
+    assert settings(project, "--accel-workers=2")["workers"] == 2
+    effect = json.loads((project.path / "out.json").read_text())["accelbench"]["trials"][0]["arms"][1]["effect"]
+    assert effect["workers"] == 2
+
+
+def test_help_explains_every_option(project: Project) -> None:
+    text = project.run("--help").stdout.str()
+    for option in ("size", "budget", "workers", "noise", "max-batch", "max-workers", "timeout", "seed"):
+        assert f"--accel-{option}" in text
+    assert "--data-dir" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--accel-size=huge", "auto, small or full"),
+        ("--accel-budget=fast", "a number of seconds above 0"),
+        ("--accel-budget=0", "a number of seconds above 0"),
+        ("--accel-budget=nan", "a number of seconds above 0"),
+        ("--accel-workers=1.5", "a whole number from 1"),
+        ("--accel-noise=1%", "a fraction above 0 and below 0.5"),
+        ("--accel-max-batch=0", "a whole number from 1"),
+        ("--accel-max-workers=-1", "a whole number from 1"),
+        ("--accel-timeout=never", "a number of seconds above 0"),
+        ("--accel-seed=-1", "a whole number from 0 to 4294967295"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_was_expected(project: Project, option: str, expected: str) -> None:
+    name, _, value = option.partition("=")
+    complaint = f"Exit: accelbench: {name}: {value!r} is not {expected}; for example {name}="
+    assert refusal(project.run(option)).startswith(complaint)
+
+
+def test_an_unknown_technique_ends_the_session_and_lists_those_there_are(project: Project) -> None:
+    project.benchmark("slow", tests='\n@toggles("numpy", "pase")\ndef test_walk(measure, pase): ...\n')
+    result = project.run()
+    assert result.ret == BAD_INPUT
+    result.stdout.fnmatch_lines(["!*accelbench: unknown technique 'pase' for numpy; expected one of:*pace*!"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_toggles_of_two_frameworks_on_one_test_are_refused(project: Project) -> None:
+    mixed = '\n@toggles("numpy", "pace")\n@toggles("torch", "amp")\ndef test_walk(measure, pace, amp): ...\n'
+    project.benchmark("slow", tests=mixed)
+    result = project.run()
+    assert result.ret == BAD_INPUT
+    result.stdout.fnmatch_lines(["*test_walk: toggles techniques of numpy and torch; a trial runs in one framework*"])
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "empty"])
+def test_a_data_folder_without_images_is_refused(project: Project, folder: str) -> None:
+    (project.path / "empty").mkdir()
+    line = refusal(project.run(f"--data-dir={folder}"))
+    assert f"{project.path / folder}: " in line
+    assert "expected one subfolder of images per class" in line
+
+
+def test_broken_images_are_named_and_counted_in_the_header(project: Project) -> None:
+    image = pytest.importorskip("PIL.Image")
+    sound = project.write("photographs/cats/sound.png", "")
+    image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8)).save(sound)
+    project.write("photographs/cats/broken.png", "not an image")
+    assert settings(project, "--data-dir=photographs")["own_images"] == 1
+    result = project.run("--data-dir=photographs", "--benchmark-disable")
+    result.stdout.fnmatch_lines(["accelbench: 1 of its images cannot be decoded and are left out: cats/broken.png"])
+
+
+def test_a_results_folder_that_is_a_file_is_refused_before_anything_is_measured(project: Project) -> None:
+    project.configure("accelbench_results = results")
+    project.write("results", "a file")
+    line = refusal(project.run("--benchmark-save=NAME"))
+    assert "results cannot be written there (Not a directory)" in line
+    assert "--benchmark-storage" in line
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no folder here that nobody can write to")
+def test_a_results_folder_that_nobody_can_write_to_is_refused(project: Project) -> None:
+    assert "/proc/results: results cannot be written there" in refusal(
+        project.run("--benchmark-autosave", "--benchmark-storage=/proc/results")
+    )
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="permissions do not bind this user")
+def test_a_read_only_results_folder_is_refused(project: Project) -> None:
+    folder = project.path / "results"
+    folder.mkdir(mode=0o555)
+    line = refusal(project.run("--benchmark-save=NAME", f"--benchmark-storage={folder}"))
+    assert "results cannot be written there (Permission denied)" in line
+
+
+def test_a_full_disk_is_refused_before_anything_is_measured(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        "import collections, shutil\n"
+        "usage = collections.namedtuple('usage', 'total used free')\n"
+        "shutil.disk_usage = lambda folder: usage(10, 9, 2**20)\n",
+    )
+    line = refusal(project.run("--benchmark-save=NAME"))
+    assert "only 1.00 MiB free, 8.00 MiB are needed to keep results" in line
