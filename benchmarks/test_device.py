@@ -1,6 +1,6 @@
 """From which size on is an accelerator faster than the CPU, and how much of the CPU was at work?
 
-The data stay on the device, or are sent there and back in every step. CPU arms run with all cores, except where one
+Matrices stay on the device, or are sent there and back in every step. CPU arms run with all cores, except where one
 thread is the baseline.
 """
 
@@ -16,10 +16,9 @@ def test_device_by_size(measure, side, data_location, device):
     measure("matmul-torch", side=side, data_location=data_location, device=device)
 
 
-@pytest.mark.parametrize("data_location", ["resident", "round-trip"])
 @toggles("torch", "device")
-def test_device_in_training(measure, data_location, device):
-    measure("resnet18-train", batch_size=8, data_location=data_location, device=device)
+def test_device_in_training(measure, device):
+    measure("cnn-train", device=device)
 
 
 @pytest.mark.parametrize("workload", ["chain-torch", "cnn-train", "resnet18-train"])

@@ -52,7 +52,7 @@ def understand(
             f"{trial.framework}"
         )
     others = {name: value for name, value in keywords.items() if name not in own}
-    fixed = {name: value for name, value in others.items() if is_technique(trial.framework, name)}
+    fixed = {name: str(value) for name, value in others.items() if is_technique(trial.framework, name)}
     problem = {name: value for name, value in others.items() if name not in fixed}
     for name, level in fixed.items():
         _offered(find_technique(trial.framework, name), level, levels_of)
@@ -72,7 +72,7 @@ def _passed_on(own: Levels, keywords: Mapping[str, Any]) -> None:
             )
 
 
-def _offered(technique: Technique, level: Any, levels_of: LevelsOf) -> None:
+def _offered(technique: Technique, level: str, levels_of: LevelsOf) -> None:
     levels = levels_of(technique)
     if level not in levels:
         raise BadInput(f"technique {technique.name} has no level {level!r} here; expected one of: {', '.join(levels)}")

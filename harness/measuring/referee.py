@@ -16,7 +16,7 @@ from harness.measuring.warmup import Warmup, warm_up
 
 WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
-PATIENCE = 2  # a build may take so many times the whole budget before it is cut short
+PATIENCE = 2  # a build that takes so many times the whole budget is cut short: the machine has become much slower
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
 
 
@@ -110,7 +110,7 @@ class Referee:
         running = set(range(1, len(arms)))
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0
-        while rounds < least or (running and spent_s < share_s):
+        while (spent_s < share_s and running) or (rounds < least and spent_s < PATIENCE * self.budget_s):
             self._round(arms, running)
             rounds += 1
             spent_s = self.stopwatch.clock() - start
@@ -128,7 +128,7 @@ class Referee:
         start = self.stopwatch.clock()
         for done in range(max(self.quota.values(), default=0)):
             if self.stopwatch.clock() - start > PATIENCE * self.budget_s:
-                return  # the machine has become so much slower that equal weights are out of reach
+                return
             self._round(arms, {candidate for candidate, pairs in self.quota.items() if done < pairs})
             if done % 100 == 0:
                 heard(f"{done + 1} pairs of another build")

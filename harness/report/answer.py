@@ -77,7 +77,7 @@ def _left_open(row: dict[str, Any], trial: TrialRecord, noise: float) -> str:
     """Say between what the speedup lies, what that leaves open, and what may have disturbed."""
     pairs = units.plural(row["pairs"], "pair")
     if not row["low"] > 0 or math.isinf(row["high"]):
-        said = f"{pairs} are too few for an interval"
+        said = f"no interval after {pairs}"
     else:
         between = f"between {units.speedup(row['low'])} and {units.speedup(row['high'])} as fast as {row['against']}"
         said = f"{between} after {pairs}, so it may be {_possible(row, noise)}"

@@ -99,7 +99,7 @@ def test_the_budget_ends_a_trial_that_cannot_be_decided() -> None:
 
 
 def test_slow_arms_get_the_fewest_pairs_that_can_decide() -> None:
-    assert Table().verdict(1.0, 2.0, plan=Plan(builds=1, budget_s=0.5)) == "slower"
+    assert Table().verdict(1.0, 2.0, plan=Plan(builds=1, budget_s=8.0)) == "slower"
 
 
 def test_each_of_several_candidates_gets_its_own_verdict_at_a_shared_error_rate() -> None:
