@@ -88,7 +88,7 @@ class Referee:
         """Whether another build would add nothing: every figure is precise, or the budget is spent."""
         # Never judged between two builds whose accidents are opposite.
         whole = self.builds > 0 and self.builds % self.plan.builds == 0
-        return whole and (self._affordable() == 0 or not self._open())
+        return whole and (self._affordable() < 1 or not self._open())
 
     def judgement(self, candidate: int) -> Judgement:
         """Judge a candidate on the evidence so far."""

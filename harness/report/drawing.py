@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ _STYLE: Any = {  # matplotlib types each key apart
     "xtick.color": INK,
     "ytick.color": INK,
 }
-_DETERMINISTIC = {"Date": None, "Creator": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +53,22 @@ class Drawn:
     caption: str
     figure: Figure
 
+    @cached_property
+    def svg(self) -> str:
+        """The figure as SVG on white."""
+        with mpl.rc_context(_STYLE), BytesIO() as written:
+            self.figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+            return written.getvalue().decode()
+
     def save(self, folder: Path) -> None:
         """Write it as PNG and SVG."""
+        (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
         with mpl.rc_context(_STYLE):
             self.figure.savefig(folder / f"{self.name}.png", dpi=160, metadata={"Software": None})
-            self.figure.savefig(folder / f"{self.name}.svg", metadata=_DETERMINISTIC)
 
     def inline(self) -> str:
         """Return it as SVG for a page: it takes the page's colours, and its ids are its own."""
-        with mpl.rc_context(_STYLE), BytesIO() as written:
-            self.figure.savefig(written, format="svg", transparent=True, metadata=_DETERMINISTIC)
-            svg = written.getvalue().decode()
-        svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+        svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.DOTALL)
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{self.name}-", svg)
         svg = svg.replace(INK, "currentColor").replace(LINE, "var(--line)").replace(PAPER, "var(--paper)")
         return svg.replace("<svg ", '<svg role="img" ', 1).strip()

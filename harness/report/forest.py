@@ -43,10 +43,11 @@ def forest(effects: pd.DataFrame, title: str, noise: float) -> Drawn:
 
 
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
-    low, high = rows["low"].where(rows["low"] > 0), rows["high"].where(np.isfinite(rows["high"]))
-    least = max(min(low.min(), rows["speedup"].min(), 0.9), rows["speedup"].min() / _FURTHEST)
-    most = min(max(high.max(), rows["speedup"].max(), 1.1), rows["speedup"].max() * _FURTHEST)
-    return min(least, 0.95) / 1.05, max(most, 1.05) * 1.05
+    """Return what the axis must span: 1, all speedups, and the intervals as far as they have ends and are near."""
+    speedup = rows["speedup"]
+    low = rows["low"].where(rows["low"] > 0, speedup).clip(lower=speedup.min() / _FURTHEST)
+    high = rows["high"].where(np.isfinite(rows["high"]), speedup).clip(upper=speedup.max() * _FURTHEST)
+    return min(low.min(), speedup.min(), 0.95) / 1.05, max(high.max(), speedup.max(), 1.05) * 1.05
 
 
 def _intervals(axes: Axes, rows: pd.DataFrame) -> None:

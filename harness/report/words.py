@@ -40,8 +40,8 @@ def _at(sweep: LevelSweep, level: int) -> str:
 
 def crossover_in_words(sweep: SizeSweep) -> str:
     """Say from which size on the candidate pays."""
-    first, last = (f"{sweep.axis} {units.count(size)}" for size in (sweep.arms["size"].min(), sweep.arms["size"].max()))
-    tested = f"from {first} to {units.count(sweep.arms['size'].max())}"
+    least, most = (units.count(size) for size in (sweep.arms["size"].min(), sweep.arms["size"].max()))
+    tested = f"from {sweep.axis} {least} to {most}"
     if sweep.crossover is None:
         return {
             "above": f"{sweep.level}: no crossover in the range; faster than {sweep.against} {tested}.",
@@ -50,8 +50,8 @@ def crossover_in_words(sweep: SizeSweep) -> str:
             "mixed": f"{sweep.level}: no single crossover in the range; the speedup crosses 1 more than once {tested}.",
         }[sweep.direction]
     side = "above" if sweep.direction == "up" else "below"
-    low = units.count(_rounded(sweep.low)) if sweep.low else f"less than {first}"
-    high = units.count(_rounded(sweep.high)) if sweep.high else f"more than {last}"
+    low = units.count(_rounded(sweep.low)) if sweep.low else f"less than {least}"
+    high = units.count(_rounded(sweep.high)) if sweep.high else f"more than {most}"
     at = units.count(_rounded(sweep.crossover))
     return f"{sweep.level} pays {side} {sweep.axis} {at} (crossover between {low} and {high})."
 

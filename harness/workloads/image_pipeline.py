@@ -35,7 +35,10 @@ def image_loading(
     )
 
     def step() -> tuple[Any, Any]:
-        means, labels = zip(*((pixels.mean(), label) for pixels, label in epochs), strict=True)
+        means, labels = [], []
+        for pixels, label in epochs:
+            means.append(pixels.mean())
+            labels.append(label.clone())  # a loader process's own tensor would keep a file open
         return torch.stack(means), torch.cat(labels)
 
     return Arm(step=step, items=items, close=epochs.close)
@@ -93,11 +96,13 @@ def image_training(
 def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **options: Any) -> tuple[Any, int, int]:
     """Return the epochs over the run's images, how many images each has, and the number of classes."""
     from harness.workloads import photographs
-    from harness.workloads.epochs import Epochs, Photographs, worker_count
+    from harness.workloads.epochs import Epochs, worker_count
     from harness.workloads.image_folder import scan
 
     count = worker_count(workers, setting.cores)
     folder = scan(photographs.folder(setting))
+    from harness.workloads.decoding import Photographs  # after the scan, which says so where Pillow is missing
+
     items = min(items, len(folder.paths))
     epochs = Epochs(Photographs(folder, side), seed=setting.seed, items=items, workers=count, **options)
     return epochs, items, len(folder.classes)

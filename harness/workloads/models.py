@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from harness.errors import Unavailable
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -71,10 +73,10 @@ def _resnet(side: int, **config: Any) -> Problem:
 
     Without this, batch normalisation over a few small images blows rounding up until no two precisions agree.
     """
-    from transformers import ResNetConfig, ResNetForImageClassification
+    transformers = _transformers()
 
     def model() -> Any:
-        made = ResNetForImageClassification(ResNetConfig(**config))
+        made = transformers.ResNetForImageClassification(transformers.ResNetConfig(**config))
         for stage in made.resnet.encoder.stages:
             for block in stage.layers:
                 nn.init.zeros_(block.layer[-1].normalization.weight)
@@ -85,10 +87,9 @@ def _resnet(side: int, **config: Any) -> Problem:
 
 def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
     """A BERT sequence classifier; without dropout, so that every arm computes the same."""
-    from transformers import BertConfig, BertForSequenceClassification
-
+    transformers = _transformers()
     classes = 2
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=vocabulary,
         hidden_size=hidden,
         num_hidden_layers=layers,
@@ -99,10 +100,23 @@ def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
         num_labels=classes,
     )
     return Problem(
-        model=lambda: BertForSequenceClassification(config),
+        model=lambda: transformers.BertForSequenceClassification(config),
         inputs=lambda size, generator: torch.randint(vocabulary, (size, tokens), generator=generator),
         classes=classes,
     )
+
+
+def _transformers() -> Any:
+    """Return the ``transformers`` package.
+
+    Raises:
+        Unavailable: it is not installed.
+    """
+    try:
+        import transformers
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'accelbench[torch]'") from None
+    return transformers
 
 
 def _images(side: int) -> Callable[[int, Any], Any]:
