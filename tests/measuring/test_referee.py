@@ -166,6 +166,6 @@ def test_a_set_of_builds_that_overran_the_budget_is_the_last() -> None:
     table = Table(noise=0.5)
     referee = table.referee(Plan(builds=2, budget_s=1.0), 2)
     referee.play([table.arm("a", 1e-3), table.arm("b", 1.01e-3)])
-    referee.play([table.arm("a", 3e-3), table.arm("b", 3.03e-3)])
+    referee.play([table.arm("a", 9e-3), table.arm("b", 9.09e-3)])
     assert sum(referee.played_s) > referee.budget_s
     assert referee.settled
