@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.experiment import Arm, Setting, technique, workload
-    from harness.measuring.compare import Comparison, compare
     from harness.hosting.toggling import toggles
+    from harness.measuring.compare import Comparison, compare
 
 __all__ = ["Arm", "Comparison", "Setting", "compare", "technique", "toggles", "workload"]
 

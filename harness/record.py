@@ -147,7 +147,16 @@ class Run:
 
 def to_json(run: Run) -> dict[str, Any]:
     """Return the run as plain JSON values."""
-    return msgspec.to_builtins(run)  # type: ignore[no-any-return]  # a dataclass becomes a dict
+    return msgspec.to_builtins(run, enc_hook=_plain)  # type: ignore[no-any-return]  # a dataclass becomes a dict
+
+
+def _plain(value: Any) -> Any:
+    """Return the plain value of a scalar that a framework gave: a subclass of a string, a number of NumPy's."""
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(f"a {type(value).__name__} cannot be kept in a result file")
 
 
 def read_run(path: Path) -> Run:

@@ -103,6 +103,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {  # the first suffix that fits co
     "_bytes": size,
     "_share": percent,
     "_mhz": lambda value: f"{count(value)} MHz",
+    "_w": lambda value: f"{count(value)} W",
     "_c": lambda value: f"{count(value)} °C",
 }
 

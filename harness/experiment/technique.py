@@ -29,7 +29,8 @@ class Host:
 class Levels(Protocol):
     """Levels that depend on the machine."""
 
-    def __call__(self, host: Host) -> tuple[str, ...]: ...
+    def __call__(self, host: Host) -> tuple[str, ...]:
+        """Return the levels on this machine, baseline first."""
 
 
 @dataclass(frozen=True, kw_only=True)

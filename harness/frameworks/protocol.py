@@ -43,7 +43,7 @@ class Framework(Protocol):
         """Return the accelerators it can use, such as ``("cuda:0",)``."""
 
     def describe(self) -> dict[str, str]:
-        """Return the configuration that changes its speed: versions, what it was built for, threads, precision flags."""
+        """Return the configuration that changes its speed: versions, build, threads, precision flags."""
 
 
 def load(name: str) -> Framework:

@@ -38,20 +38,21 @@ def configuration_in_words(run: Run) -> list[tuple[str, Facts]]:
             (name, value) if group == "env" else _fact(name, value)
         )
     groups["Settings of the run"] = _facts(run.settings.items())
-    groups["Readings at the end"] = _facts(sorted(run.environment.readings.items()))
+    groups["Readings at the end"] = _facts(sorted(run.environment.readings.items()), measured=True)
     return [(heading, facts) for heading, facts in groups.items() if facts]
 
 
-def _facts(items: Iterable[tuple[str, object]]) -> Facts:
-    return [_fact(name, value) for name, value in items if value is not None]
+def _facts(items: Iterable[tuple[str, object]], *, measured: bool = False) -> Facts:
+    return [_fact(name, value, measured=measured) for name, value in items if value is not None]
 
 
-def _fact(name: str, value: object) -> tuple[str, str]:
-    """Return a fact in words; a number whose name ends in a unit is written in it."""
+def _fact(name: str, value: object, *, measured: bool = False) -> tuple[str, str]:
+    """Return a fact in words: in the unit that its name ends in, and in three digits where it was measured."""
     words = units.without_unit(name)
     try:
         number = float(str(value))
     except ValueError:
         return name.replace("_", " ").replace(".", " "), str(value)
-    in_unit = words != name.replace("_", " ")
-    return words.replace(".", " "), units.named(name, number) if in_unit else str(value)
+    if not measured and words == name.replace("_", " "):
+        return words.replace(".", " "), str(value)  # it may be a version
+    return words.replace(".", " "), units.named(name, number)

@@ -43,12 +43,10 @@ def crossover_in_words(sweep: SizeSweep) -> str:
     least, most = (units.count(size) for size in (sweep.arms["size"].min(), sweep.arms["size"].max()))
     tested = f"from {sweep.axis} {least} to {most}"
     if sweep.crossover is None:
-        return {
-            "above": f"{sweep.level}: no crossover in the range; faster than {sweep.against} {tested}.",
-            "below": f"{sweep.level}: no crossover in the range; not faster than {sweep.against} {tested}.",
-            "flat": f"{sweep.level}: no crossover in the range; no size was decided either way {tested}.",
-            "mixed": f"{sweep.level}: no single crossover in the range; the speedup crosses 1 more than once {tested}.",
-        }[sweep.direction]
+        none = "no single crossover" if sweep.direction == "mixed" else "no crossover"
+        faster, slower = (int((sweep.arms["verdict"] == verdict).sum()) for verdict in ("faster", "slower"))
+        counted = f"faster at {faster} and slower at {slower} of {units.plural(len(sweep.arms), 'size')}"
+        return f"{sweep.level}: {none} in the range; {counted} {tested}, against {sweep.against}."
     side = "above" if sweep.direction == "up" else "below"
     low = units.count(_rounded(sweep.low)) if sweep.low else f"less than {least}"
     high = units.count(_rounded(sweep.high)) if sweep.high else f"more than {most}"

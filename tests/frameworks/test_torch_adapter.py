@@ -1,0 +1,96 @@
+"""PyTorch's adapter: outputs come to the host exactly, and only a lack of memory is called one."""
+
+import numpy as np
+import pytest
+import torch
+
+from harness.frameworks import load
+
+framework = load("torch")
+without_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool])
+def test_a_tensor_of_any_type_becomes_float64(dtype: torch.dtype) -> None:
+    (array,) = framework.to_host(torch.ones(2, 3, dtype=dtype))
+    assert array.dtype == np.float64
+    assert np.array_equal(array, np.ones((2, 3)))
+
+
+def test_nested_outputs_come_in_their_order() -> None:
+    output = {"loss": torch.tensor(1.5, requires_grad=True), "rest": (2, [np.arange(3), torch.ones(2, 3).T])}
+    assert [array.tolist() for array in framework.to_host(output)] == [1.5, 2, [0, 1, 2], [[1, 1]] * 3]
+
+
+def test_a_later_step_cannot_change_an_output_already_taken() -> None:
+    buffer = torch.ones(3, dtype=torch.float64)
+    (array,) = framework.to_host(buffer)
+    buffer.zero_()
+    assert array.tolist() == [1, 1, 1]
+
+
+def test_conjugated_complex_tensors_are_resolved() -> None:
+    (array,) = framework.to_host(torch.tensor([1 + 2j]).conj())
+    assert array.tolist() == [1, -2]
+
+
+def test_the_hosts_allocator_running_out_is_recognised() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**55)
+    assert framework.is_out_of_memory(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        torch.AcceleratorError("CUDA error: out of memory"),
+        MemoryError(),
+    ],
+)
+def test_every_kind_of_out_of_memory_is_recognised(error: Exception) -> None:
+    assert framework.is_out_of_memory(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if the input was not contiguous"),
+        RuntimeError("CUDA error: an illegal memory access was encountered"),
+        ValueError("out of memory"),
+    ],
+)
+def test_other_errors_are_not_taken_for_out_of_memory(error: Exception) -> None:
+    assert not framework.is_out_of_memory(error)
+
+
+def test_a_layout_error_is_not_taken_for_out_of_memory() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.ones(2, 3).T.view(6)
+    assert not framework.is_out_of_memory(caught.value)
+
+
+@without_accelerator
+def test_without_an_accelerator_there_is_nothing_to_wait_for_and_no_allocator_peak() -> None:
+    assert framework.accelerators() == ()
+    framework.synchronize()
+    framework.reset_peak_memory()
+    framework.free()
+    assert framework.peak_memory_bytes() is None
+
+
+def test_the_same_seed_draws_the_same_numbers() -> None:
+    framework.seed(7)
+    first = torch.rand(3), np.random.random()  # noqa: NPY002  the global generator is what is seeded
+    framework.seed(7)
+    again = torch.rand(3), np.random.random()  # noqa: NPY002
+    assert torch.equal(first[0], again[0])
+    assert first[1] == again[1]
+
+
+def test_the_description_names_what_changes_speed() -> None:
+    facts = framework.describe()
+    assert facts["torch.version"] == torch.__version__
+    assert facts["torch.threads"] == str(torch.get_num_threads())
+    assert {"torch.built_for", "torch.float32_matmul_precision", "torch.cudnn_conv_precision"} <= facts.keys()
+    assert all(isinstance(value, str) for value in facts.values())

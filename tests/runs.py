@@ -1,0 +1,102 @@
+"""Runs as the measuring wing leaves them, for the tests of what reads them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.record import (
+    SCHEMA_VERSION,
+    ArmRecord,
+    Effect,
+    Environment,
+    Gpu,
+    Identity,
+    Price,
+    Run,
+    Timing,
+    TrialRecord,
+    to_json,
+)
+
+STORED = Path(__file__).parent / "data" / "run_v1.json"
+
+
+def arm(levels: dict[str, str], median_s: float | None = None, **fields: Any) -> ArmRecord:
+    """Return an arm: measured where it has a time, else unavailable unless told otherwise."""
+    if median_s is None:
+        return ArmRecord(levels=levels, **{"outcome": "unavailable", "reason": "not on this machine"} | fields)
+    timing = Timing(
+        median_s=median_s,
+        quantiles_s=(median_s,) * 21,
+        blocks=50,
+        iterations_per_block=2,
+        cold_s=10 * median_s,
+        build_s=0.02,
+        warmup_blocks=40,
+        warmup_settled=True,
+    )
+    return ArmRecord(levels=levels, timing=timing, **{"outcome": "measured", "items": 1.0} | fields)
+
+
+def effect(speedup: float, low: float, high: float | None, verdict: str, pairs: int = 50) -> Effect:
+    """Return an effect."""
+    return Effect(speedup=speedup, low=low, high=high, verdict=verdict, pairs=pairs)  # type: ignore[arg-type]
+
+
+def memory(resident: int, allocator: int | None = None) -> Price:
+    """Return a price in memory."""
+    return Price(peak_rss_bytes=resident, allocator_peak_bytes=allocator)
+
+
+def trial(*arms: ArmRecord, **fields: Any) -> TrialRecord:
+    """Return a trial of these arms, the first one the baseline."""
+    given = {
+        "id": "benchmarks/test_amp.py::test_amp[net]",
+        "module": "test_amp",
+        "framework": "torch",
+        "workload": "net",
+        "summary": "A step of a net.",
+        "unit": "image",
+        "techniques": list(arms[0].levels),
+        "problem": {},
+        "fixed": {},
+    }
+    return TrialRecord(arms=list(arms), **given | fields)
+
+
+def by_size(speedups: dict[int, tuple[float, float, float, str]]) -> list[TrialRecord]:
+    """Return one trial per number of elements: two threads against one, at these speedups and intervals."""
+    return [
+        trial(
+            arm({"threads": "1"}, 1e-8 * size),
+            arm({"threads": "2"}, 1e-8 * size / found[0], effect=effect(*found)),
+            id=f"benchmarks/test_threads.py::test_threads[{size}-add]",
+            workload="add",
+            framework="numpy",
+            unit="element",
+            problem={"elements": size},
+        )
+        for size, found in speedups.items()
+    ]
+
+
+def run(*trials: TrialRecord, **fields: Any) -> Run:
+    """Return a run on a machine with two cores and a GPU."""
+    gpu = Gpu(name="Example GPU", memory_gib=16)
+    identity = Identity(cpu_model="Example CPU", cpu_cores=2, memory_gib=8, gpus=[gpu])
+    given = {
+        "schema_version": SCHEMA_VERSION,
+        "machine": "example-2c-8g",
+        "environment": Environment(identity=identity, configuration={"torch.version": "2.9.0"}),
+        "settings": {"noise": 0.01},
+    }
+    return Run(trials=list(trials), **given | fields)
+
+
+def save(measured: Run, path: Path, taken: str | None = "2026-01-01T00:00:00+00:00") -> Path:
+    """Write a run as pytest-benchmark stores it, and return the file."""
+    around = {"machine_info": {}, "commit_info": {}, "benchmarks": [], "version": "5.3.1"}
+    document = around | {"accelbench": to_json(measured)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document | ({"datetime": taken} if taken else {})))
+    return path

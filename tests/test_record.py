@@ -1,0 +1,126 @@
+"""The schema of a result file, and files that break it."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import STORED, arm, effect, run, save, trial
+
+from harness import record
+from harness.errors import UnreadableResult
+from harness.record import from_json, read_run, to_json
+
+
+def test_the_stored_file_of_schema_version_1_is_read_for_ever():
+    stored = read_run(STORED)
+    assert stored.schema_version == 1
+    assert (len(stored.trials), sum(len(each.arms) for each in stored.trials)) == (22, 63)
+    by_id = {each.id: each for each in stored.trials}
+    fp32, bf16, fp16 = by_id["benchmarks/test_mixed_precision.py::test_mixed_precision[resnet18-train]"].arms
+    assert (fp32.outcome, fp32.effect, fp16.outcome) == ("measured", None, "given-up")
+    assert bf16.effect is not None
+    assert (bf16.effect.verdict, bf16.effect.speedup, bf16.effect.pairs) == ("faster", 1.83, 30)
+    assert bf16.price is not None
+    assert bf16.price.error == 0.0042
+    assert stored.environment.identity.cpu_cores == 2
+
+
+def test_a_run_survives_being_written_and_read(tmp_path):
+    original = run(
+        trial(arm({"amp": "fp32"}, 2.0), arm({"amp": "bf16"}, 1.0, effect=effect(2.0, 0.0, None, "undecided"))),
+        trial(arm({"amp": "fp32"}), problem={"elements": 10, "ratio": 0.5, "name": "x", "flag": True}),
+        interrupted=True,
+    )
+    assert read_run(save(original, tmp_path / "0001_a.json")) == original
+
+
+def test_scalars_of_frameworks_are_kept_as_plain_values(tmp_path):
+    class Version(str):
+        __slots__ = ()
+
+    configured = {"torch.version": Version("2.9.0")}
+    environment = replace(run().environment, configuration=configured)
+    observed = {"wait_share": np.float64(0.25), "steps": np.int64(3)}
+    original = run(trial(arm({"workers": "0"}, 1.0, observed=observed)), environment=environment)
+    read = read_run(save(original, tmp_path / "0001_a.json"))
+    assert read.environment.configuration == {"torch.version": "2.9.0"}
+    assert read.trials[0].arms[0].observed == {"wait_share": 0.25, "steps": 3}
+
+
+def test_fields_that_a_later_version_may_add_are_ignored():
+    document = {"accelbench": to_json(run(trial(arm({"amp": "fp32"}, 2.0)))) | {"colour": "blue"}}
+    assert from_json(document, source="a.json").trials[0].workload == "net"
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000, -2])
+def test_a_truncated_file_is_named_in_one_line(tmp_path, length):
+    path = tmp_path / "0001_cut.json"
+    path.write_bytes(STORED.read_bytes()[:length])
+    said = complaint(path)
+    assert str(path) in said
+    assert "truncated" in said
+
+
+def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
+    path = tmp_path / "0001_binary.json"
+    path.write_bytes(b"\xff\xfe\x00\x01" * 100)
+    assert "truncated or damaged" in complaint(path)
+
+
+def test_a_newer_schema_says_to_upgrade(tmp_path):
+    path = edited(tmp_path, schema_version=2)
+    assert complaint(path) == f"{path}: schema version 2, this accelbench reads up to 1; upgrade accelbench"
+
+
+@pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])
+def test_a_file_of_somebody_else_is_not_ours(tmp_path, document):
+    path = tmp_path / "0001_theirs.json"
+    path.write_text(document)
+    assert "not a result of accelbench" in complaint(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema_version": 0}, {"schema_version": "1"}, {"trials": {}}, {"trials": [{"id": "x"}]}, {"environment": None}],
+)
+def test_a_file_that_breaks_the_schema_is_named_in_one_line(tmp_path, change):
+    path = edited(tmp_path, **change)
+    said = complaint(path)
+    assert str(path) in said
+    assert "does not follow schema" in said
+
+
+def test_a_trial_without_arms_breaks_the_schema(tmp_path):
+    stored = to_json(run(trial(arm({"amp": "fp32"}, 2.0))))
+    stored["trials"][0]["arms"] = []
+    path = tmp_path / "0001_empty.json"
+    path.write_text(json.dumps({"accelbench": stored}))
+    assert "$.trials[0].arms" in complaint(path)
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    assert "cannot be read" in complaint(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [value for value in vars(record).values() if hasattr(value, "__dataclass_fields__")])
+def test_every_field_is_documented(kind):
+    documented = (Path(__file__).parents[1] / "results" / "README.md").read_text()
+    assert [each.name for each in fields(kind) if f"`{each.name}`" not in documented] == []
+
+
+def edited(folder, **change):
+    document = json.loads(STORED.read_text())
+    document["accelbench"] |= change
+    path = folder / "0001_edited.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def complaint(path):
+    with pytest.raises(UnreadableResult) as raised:
+        read_run(path)
+    said = str(raised.value)
+    assert "\n" not in said
+    return said

@@ -1,0 +1,49 @@
+"""Importing the catalogue declares everything and loads no framework."""
+
+import subprocess
+import sys
+
+import pytest
+
+import harness.techniques
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import Unavailable
+from harness.experiment import Setting, find_workload
+
+TORCH = (
+    "bert-train",
+    "chain-torch",
+    "cnn-train",
+    "host-to-device-copy",
+    "image-loading",
+    "image-training",
+    "loader-train",
+    "matmul-torch",
+    "mlp-train",
+    "resnet18-train",
+    "resnet50-train",
+)
+
+
+def test_the_pytest_process_loads_no_framework_with_the_catalogue() -> None:
+    program = (
+        "import harness.workloads, harness.techniques, sys;"
+        "print(*{'torch', 'cupy', 'transformers', 'PIL', 'sklearn'} & set(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_every_torch_workload_says_what_it_is(name: str) -> None:
+    declared = find_workload(name)
+    assert "torch" in declared.frameworks
+    assert declared.summary.endswith(".") or ":" in declared.summary
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_a_workload_has_the_options_its_builder_names(name: str) -> None:
+    declared = find_workload(name)
+    assert declared.options
+    with pytest.raises(Unavailable, match="no option 'colour'"):
+        declared.build(Setting(), colour="red")

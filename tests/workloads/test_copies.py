@@ -1,0 +1,33 @@
+"""Copies to the device bring what the host holds, raw and through a loader."""
+
+from typing import Any
+
+import pytest
+
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.experiment import Setting, find_workload
+from harness.frameworks import load
+from harness.measuring import check
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+framework = load("torch")
+
+
+def test_a_copy_counts_bytes_and_its_sources_vary() -> None:
+    arm = find_workload("host-to-device-copy").build(Setting(), mebibytes=1, device="cpu")
+    assert arm.items == 2**20
+    first, second = framework.to_host(arm.step()), framework.to_host(arm.step())
+    assert check.relative_error(first, second) > 1
+    arm.reset()
+    assert check.relative_error(framework.to_host(arm.step()), first) == 0
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"workers": 1, "non_blocking": True}], ids=["plain", "beside"])
+def test_a_loader_trains_the_same_however_it_copies(options: Any) -> None:
+    declared = find_workload("loader-train")
+    arms = [declared.build(Setting(), device="cpu", batch_size=16, **how) for how in ({"workers": 0}, options)]
+    plain, other = (check.output_of(arm, framework) for arm in arms)
+    for arm in arms:
+        arm.close()
+    assert check.relative_error(other, plain) == 0
+    assert arms[0].items == 8 * 16

@@ -1,0 +1,105 @@
+"""Epochs over image files: the same items however they are loaded, and no process left behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from PIL import Image
+
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import Unavailable
+from harness.experiment import Arm, Setting, find_workload
+from harness.frameworks import load
+from harness.measuring import check
+
+# PyTorch forks its loader processes; from Python 3.12 on, forking beside threads warns.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+framework = load("torch")
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    for number in range(10):
+        path = tree / f"class{number % 2}" / f"{number}.jpg"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (60, 80, 3), dtype=np.uint8)).save(path)
+    return tree
+
+
+@pytest.fixture
+def built(images: Path) -> Iterator[Any]:
+    arms: list[Arm] = []
+
+    def build(name: str, cores: int = 2, **options: Any) -> Arm:
+        arms.append(find_workload(name).build(Setting(data_dir=images, cores=cores), **options))
+        return arms[-1]
+
+    yield build
+    for arm in arms:
+        arm.close()
+
+
+def children() -> int:
+    return len(psutil.Process().children())
+
+
+@pytest.mark.parametrize("name", ["image-loading", "image-training"])
+@pytest.mark.parametrize("options", [{"workers": 2}, {"workers": 1, "persistent_workers": False}], ids=["two", "anew"])
+def test_loader_processes_bring_the_same_images_in_the_same_order(built: Any, name: str, options: Any) -> None:
+    alone, beside = (check.output_of(built(name, batch_size=4, **how), framework) for how in ({"workers": 0}, options))
+    assert check.fault(alone) is None
+    assert check.relative_error(beside, alone) == 0
+
+
+@pytest.mark.parametrize("name", ["image-loading", "image-training"])
+def test_every_epoch_is_the_same_from_the_initial_state(built: Any, name: str) -> None:
+    arm = built(name, batch_size=4, workers=1)
+    first = check.output_of(arm, framework)
+    arm.step()
+    assert check.relative_error(check.output_of(arm, framework), first) == 0
+
+
+def test_an_epoch_counts_the_images_it_draws(built: Any) -> None:
+    assert built("image-loading", workers=0, images=6).items == 6
+    assert built("image-loading", workers=0, images=1000).items == 10
+
+
+def test_closing_an_arm_ends_its_loader_processes(built: Any) -> None:
+    before = children()
+    arm = built("image-loading", workers=2, batch_size=4)
+    arm.step()
+    assert children() == before + 2
+    arm.close()
+    assert children() == before
+
+
+def test_workers_that_do_not_persist_end_with_the_epoch(built: Any) -> None:
+    before = children()
+    built("image-loading", workers=1, batch_size=4, persistent_workers=False).step()
+    assert children() == before
+
+
+def test_more_workers_than_cores_are_refused_with_both_numbers(built: Any) -> None:
+    with pytest.raises(Unavailable, match="asked for 8 workers; 2 cores are available to this process"):
+        built("image-loading", workers=8)
+
+
+def test_training_says_in_which_share_of_the_time_it_waited_for_data(built: Any) -> None:
+    arm = built("image-training", workers=0, batch_size=4)
+    assert 0 < arm.observe()["wait_share"] < 1
+
+
+def test_broken_images_are_left_out(images: Path, tmp_path: Path) -> None:
+    for path in images.rglob("*.jpg"):
+        target = tmp_path / path.relative_to(images)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    next(tmp_path.rglob("*.jpg")).write_bytes(b"broken")
+    arm = find_workload("image-loading").build(Setting(data_dir=tmp_path), workers=0)
+    assert arm.items == 9
+    assert check.fault(check.output_of(arm, framework)) is None

@@ -1,0 +1,74 @@
+"""Training steps: the same from the same seed, learning, and equal in every precision up to its tolerance."""
+
+from typing import Any
+
+import pytest
+
+import harness.techniques
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import BadInput
+from harness.experiment import Arm, Setting, find_technique, find_workload
+from harness.frameworks import load
+from harness.measuring import check
+from harness.workloads.rotation import VARIANTS
+
+framework = load("torch")
+QUICK = ("cnn-train", "mlp-train")
+ALL = (*QUICK, "resnet18-train", "resnet50-train", "bert-train")
+
+
+def built(name: str, seed: int = 0, **options: Any) -> Arm:
+    return find_workload(name).build(Setting(seed=seed), device="cpu", **options)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_reset_arm_repeats_its_output_exactly(name: str) -> None:
+    arm = built(name)
+    first = check.output_of(arm, framework)
+    for _ in range(3):
+        arm.step()
+    assert check.relative_error(check.output_of(arm, framework), first) == 0
+    assert check.fault(first) is None
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_separately_built_arms_compute_the_same(name: str) -> None:
+    assert check.relative_error(*(check.output_of(built(name), framework) for _ in "ab")) == 0
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_another_seed_gives_other_weights_and_data(name: str) -> None:
+    outputs = [check.output_of(built(name, seed), framework) for seed in (0, 1)]
+    assert check.relative_error(*outputs) > 0.1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_steps_learn_and_their_inputs_vary(name: str) -> None:
+    arm = built(name)
+    outputs = [framework.to_host(arm.step()) for _ in range(VARIANTS + 1)]
+    assert check.relative_error(outputs[1], outputs[0]) > 1e-3
+    assert check.relative_error(outputs[VARIANTS], outputs[0]) > 1e-3  # the same batch again
+
+
+@pytest.mark.parametrize("level", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", ALL)
+def test_mixed_precision_stays_within_its_tolerance_and_is_not_float32(name: str, level: str) -> None:
+    amp = find_technique("torch", "amp")
+    exact, rounded = (check.output_of(built(name, autocast=autocast), framework) for autocast in ("fp32", level))
+    assert 1e-5 < check.relative_error(rounded, exact) < amp.tolerance_at(level)
+
+
+def test_a_round_trip_computes_the_same_on_the_host() -> None:
+    resident, sent = (
+        check.output_of(built("cnn-train", data_location=place), framework) for place in ("resident", "round-trip")
+    )
+    assert check.relative_error(sent, resident) == 0
+
+
+def test_items_are_the_batch() -> None:
+    assert built("cnn-train", batch_size=5).items == 5
+
+
+def test_an_unknown_precision_is_named_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match=r"unknown precision 'fp8'; expected one of: fp32, bf16, fp16"):
+        built("mlp-train", autocast="fp8")
