@@ -49,9 +49,9 @@ def batch_size(build: Build, level: str) -> Arm:
     return build(batch_size=int(level))
 
 
-# Measured on a CPU after two steps of every training workload at small size, four seeds each: at most 1.4e-2 in
+# Measured on a CPU after two steps of every training workload at small size, four seeds each: at most 1.5e-2 in
 # bfloat16 and 5e-3 in float16. A threefold margin covers other sizes, seeds and devices.
-@technique("torch", levels=("fp32", "bf16", "fp16"), tolerance={"bf16": 4e-2, "fp16": 2e-2})
+@technique("torch", levels=("fp32", "bf16", "fp16"), tolerance={"bf16": 5e-2, "fp16": 2e-2})
 def amp(build: Build, level: str) -> Arm:
     """Automatic mixed precision: autocast around the forward pass, and a gradient scaler for float16."""
     return build(autocast=level)

@@ -40,6 +40,13 @@ def test_an_end_that_is_not_sure_leaves_the_interval_open(sweeps):
     assert 100 < sweep.crossover < sweep.high < 1000
 
 
+def test_doubt_at_the_smallest_size_leaves_the_interval_open_although_the_next_size_is_sure(sweeps):
+    found = {100: around(0.95, "undecided"), 1000: around(0.5, "slower"), 10_000: around(2.0)}
+    (sweep,) = sweeps(*by_size(found))
+    assert sweep.crossover is not None
+    assert (sweep.low, sweep.high is None) == (None, False)
+
+
 def test_an_interval_without_bounds_leaves_the_crossovers_interval_open(sweeps):
     few = arm({"threads": "2"}, 1e-5, effect=effect(2.0, 0.0, None, "undecided", pairs=3))
     first, last = by_size({100: around(0.5, "slower"), 1000: around(2.0)})

@@ -117,6 +117,7 @@ def test_what_was_not_measured_is_said_once_for_each_reason(stored_report):
     assert said.count("no CUDA device is visible to CuPy") == 1
     assert "4 arms unavailable : no CUDA device is visible to CuPy" in said
     assert "1 arm given up : one step takes 7.90 s" in said
+    assert said.index("4 arms unavailable") < said.index("2 arms unavailable") < said.index("1 arm crashed")
 
 
 def test_a_wrong_answer_shows_its_error_instead_of_a_speedup(stored_report):

@@ -11,9 +11,10 @@ from PIL import Image
 
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.errors import Unavailable
-from harness.experiment import Arm, Setting, find_workload
+from harness.experiment import Arm, Plan, Setting, Trial, find_workload
 from harness.frameworks import load
 from harness.measuring import check
+from harness.measuring.handle import Worker
 
 # PyTorch forks its loader processes; from Python 3.12 on, forking beside threads warns.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -92,6 +93,22 @@ def test_more_workers_than_cores_are_refused_with_both_numbers(built: Any) -> No
 def test_training_says_in_which_share_of_the_time_it_waited_for_data(built: Any) -> None:
     arm = built("image-training", workers=0, batch_size=4)
     assert 0 < arm.observe()["wait_share"] < 1
+
+
+def test_loader_processes_start_within_a_measuring_worker(images: Path) -> None:
+    trial = Trial(
+        framework="torch",
+        workload="image-loading",
+        arms=({"workers": "0"}, {"workers": "1"}),
+        setting=Setting(data_dir=images, cores=2),
+        plan=Plan(rehearse=True),
+    )
+    worker = Worker("torch", {})
+    try:
+        measured = worker.ask("measure", trial, silence_s=60)
+    finally:
+        worker.close()
+    assert [(arm.outcome, arm.reason) for arm in measured.arms] == [("measured", "")] * 2
 
 
 def test_broken_images_are_left_out(images: Path, tmp_path: Path) -> None:
