@@ -104,7 +104,7 @@ def _gpu(state: nvml.GpuState, own: set[int]) -> GpuReading:
 def disturbance(before: Snapshot, after: Snapshot, wall_s: float) -> tuple[dict[str, float], list[str]]:
     """Return what happened between two snapshots, as figures and as sentences where it may have disturbed.
 
-    ``other_cores`` and ``stolen_cores`` are means over the time, ``cpu_waiting`` is a fraction of it.
+    ``other_cores`` and ``stolen_cores`` are means over the time, ``cpu_waiting_share`` is a fraction of it.
     """
     if wall_s <= 0:
         return {}, []
@@ -117,7 +117,7 @@ def _figures(before: Snapshot, after: Snapshot, wall_s: float) -> Iterator[tuple
     yield "other_cores", max(0.0, others_s) / wall_s
     for name, counter in (
         ("stolen_cores", "stolen_cpu_s"),
-        ("cpu_waiting", "waiting_s"),
+        ("cpu_waiting_share", "waiting_s"),
         ("voluntary_switches_per_s", "voluntary_switches"),
         ("involuntary_switches_per_s", "involuntary_switches"),
     ):
@@ -139,7 +139,7 @@ def _cpu_sentences(figures: dict[str, float], cores: int, wall_s: float) -> Iter
         yield f"other processes used {significant(others, 2)} of {cores} cores while this was measured"
     if (stolen := figures.get("stolen_cores", 0.0)) > worth_saying:
         yield f"the hypervisor took {significant(stolen, 2)} of {cores} cores away while this was measured"
-    if (waiting := figures.get("cpu_waiting", 0.0)) > PRESSURE_SHARE:
+    if (waiting := figures.get("cpu_waiting_share", 0.0)) > PRESSURE_SHARE:
         yield f"work waited for a free core during {percent(waiting)} of the time in which this was measured"
 
 
