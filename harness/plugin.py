@@ -155,6 +155,12 @@ def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, A
         output_json[KEY] = to_json(suite.run(interrupted=config.stash[SAVING].interrupted))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End with the status of bad input where a test asked for what does not exist."""
+    if session.config.stash[SUITE].complaints:
+        session.exitstatus = BAD_INPUT_STATUS
+
+
 @pytest.hookimpl(wrapper=True)  # below pytest-benchmark's own tables
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config

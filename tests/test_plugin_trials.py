@@ -150,10 +150,13 @@ def test_walk(measure, pace):
         ('measure("walk", pace=pace, hills=[1])', "*option hills is a list; give a string, a number or a truth value*"),
     ],
 )
-def test_a_call_that_cannot_be_measured_fails_its_test_in_one_line(project: Project, call: str, complaint: str) -> None:
+def test_a_call_that_cannot_be_measured_fails_its_test_in_one_line_and_ends_with_status_two(
+    project: Project, call: str, complaint: str
+) -> None:
     project.benchmark("slow", tests=WRONG_CALL.format(call=call))
     result = project.run()
     result.assert_outcomes(failed=1)
+    assert result.ret == 2
     result.stdout.fnmatch_lines(["____* test_walk* ____*", complaint])
     result.stdout.no_fnmatch_line("*Traceback*")
 

@@ -45,7 +45,7 @@ class Suite:
         self.trials: dict[str, Collected] = {}  # by the node id of each of its tests
         self.arms: dict[str, int] = {}  # how many, by the trial's id
         self.entries: dict[str, Entry] = {}  # by the trial's id
-        self.complaints: list[BadInput] = []  # of the tests' decorators
+        self.complaints: list[BadInput] = []  # of what the tests ask for
 
     def collect(self, items: Iterable[pytest.Item]) -> None:
         """Find the trials among the selected tests."""

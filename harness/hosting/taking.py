@@ -41,6 +41,8 @@ def take(
     except Exception as error:
         if clock is None or not clock.loaded:
             refuse(benchmark, clock or ReplayClock())
+        if isinstance(error, BadInput):
+            suite.complaints.append(error)
         if isinstance(error, HarnessError):
             pytest.fail(str(error), pytrace=False)
         raise

@@ -80,10 +80,9 @@ class Conduct:
         self.heard(f"{entrant.name}: build")
         with self._withdrawing(entrant):
             self._build(entrant)
-            assert entrant.arm is not None
             self.heard(f"{entrant.name}: cold call")
-            entrant.items = entrant.arm.items
-            entrant.cold_s = self.stopwatch.block_s(entrant.arm, 1)
+            entrant.items = entrant.built.items
+            entrant.cold_s = self.stopwatch.block_s(entrant.built, 1)
             if not self.plan.rehearse and (hopeless := self._hopeless(entrant)):
                 entrant.withdraw("given-up", hopeless)
                 return
@@ -98,10 +97,9 @@ class Conduct:
 
     def _hopeless(self, entrant: Entrant) -> str | None:
         """Return a sentence where not even the fewest pairs fit; a slow cold call alone may be compilation."""
-        assert entrant.arm is not None
         if entrant.cold_s <= self.plan.budget_s:
             return None
-        step_s = self.stopwatch.block_s(entrant.arm, 1)
+        step_s = self.stopwatch.block_s(entrant.built, 1)
         pairs = fewest_pairs(self.plan.alpha / max(1, len(self.entrants) - 1))
         if step_s * pairs <= PATIENCE * self.plan.budget_s:
             return None
@@ -112,8 +110,7 @@ class Conduct:
 
     def _check(self, entrant: Entrant) -> None:
         """Check the output: first against the baseline's, later against the arm's own first one."""
-        assert entrant.arm is not None
-        output = check.output_of(entrant.arm, self.framework)
+        output = check.output_of(entrant.built, self.framework)
         wrong = check.fault(output)
         baseline = self.entrants[0]
         if not wrong and entrant.output:
@@ -142,7 +139,7 @@ class Conduct:
             referee = Referee(stopwatch=self.stopwatch, coin=self.coin, plan=self.plan, arms=len(standing))
             try:
                 while not referee.settled:
-                    self._play(referee, standing, fresh=referee.builds > 0)
+                    self._play(referee, standing)
                 for index, entrant in enumerate(standing):
                     with StoppedError.naming(index):
                         self._observe(entrant)
@@ -156,11 +153,10 @@ class Conduct:
             self._without_baseline()
             self._keep(referee, standing)
 
-    def _play(self, referee: Referee, standing: list[Entrant], *, fresh: bool) -> None:
-        if fresh:
+    def _play(self, referee: Referee, standing: list[Entrant]) -> None:
+        if referee.builds or any(entrant.arm is None for entrant in standing):
             self._rebuild(standing)
-        arms = [entrant.arm for entrant in standing if entrant.arm is not None]
-        referee.play(arms, self.heard)
+        referee.play([entrant.built for entrant in standing], self.heard)
         for index, entrant in enumerate(standing):
             with StoppedError.naming(index):
                 self._check(entrant)
@@ -203,8 +199,7 @@ class Conduct:
 
         def alone() -> None:
             self._build(entrant)
-            assert entrant.arm is not None
-            check.output_of(entrant.arm, self.framework)
+            check.output_of(entrant.built, self.framework)
             entrant.close()
 
         with self._withdrawing(entrant):

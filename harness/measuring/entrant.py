@@ -44,6 +44,12 @@ class Entrant:
         """Whether nothing has withdrawn it so far."""
         return self.outcome == "measured"
 
+    @property
+    def built(self) -> Arm:
+        """The built arm."""
+        assert self.arm is not None, f"{self.name} is used before it was built"
+        return self.arm
+
     def withdraw(self, outcome: Outcome, reason: str) -> None:
         """Take it out of the trial."""
         self.outcome, self.reason = outcome, reason

@@ -68,6 +68,8 @@ def pin_memory(build: Build, level: str) -> Arm:
 @technique("torch", levels=("off", "on"))
 def non_blocking(build: Build, level: str) -> Arm:
     """Copies to the device that do not make the host wait."""
+    if level == "on":
+        _need_accelerator()  # within the host's memory there is nobody to wait for
     return build(non_blocking=level == "on")
 
 

@@ -32,8 +32,13 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
         "spoilt": _spoilt(),
         "missing": lambda: _raise(Unavailable("the fake chip has no such unit")),
         "hungry": lambda: _raise(MemoryError("cannot allocate 1 PB")),
+        "second-build": lambda: _step(0.5e-3),
         "broken": lambda: _raise(ZeroDivisionError("division by zero")),
     }
+    if speed == "second-build":
+        state["builds"] = state.get("builds", 0) + 1
+        if state["builds"] > 1:
+            raise MemoryError("no room for another build")
     if speed == "missing":
         _raise(Unavailable("the fake chip has no such unit"))
     return Arm(step=behaviours[speed], items=4)
@@ -59,7 +64,20 @@ def _raise(error: Exception) -> np.ndarray:
 
 
 @technique(
-    "fake", levels=("plain", "double", "wrong", "nan", "slow", "compiled", "spoilt", "missing", "hungry", "broken")
+    "fake",
+    levels=(
+        "plain",
+        "double",
+        "wrong",
+        "nan",
+        "slow",
+        "compiled",
+        "spoilt",
+        "missing",
+        "hungry",
+        "broken",
+        "second-build",
+    ),
 )
 def speed(build: Build, level: str) -> Arm:
     """How fast the table is."""
@@ -113,6 +131,13 @@ def test_an_arm_that_cannot_be_measured_says_why_and_costs_only_itself(level: st
     assert reason in lost.reason
     assert other.effect is not None
     assert other.effect.verdict == "faster"
+
+
+def test_an_arm_that_cannot_be_built_again_is_lost_and_the_others_are_measured_without_it() -> None:
+    _, lost, other = measure("plain", "second-build", "double").arms
+    assert (lost.outcome, lost.reason) == ("out-of-memory", "MemoryError: no room for another build")
+    assert other.effect is not None
+    assert other.effect.speedup == pytest.approx(2, rel=0.05)
 
 
 def test_an_output_that_changes_during_the_timing_takes_the_speed_away() -> None:

@@ -1,5 +1,6 @@
 """Real worker processes: what is lost with one, and what is not."""
 
+import builtins
 import os
 import signal
 import subprocess
@@ -23,6 +24,8 @@ PLAN = Plan(budget_s=0.3, builds=1, min_span_s=0.05, silence_s=60)
 def _sum(setting: Setting, *, deed: str = "none", elements: int = 2000) -> Arm:
     """Sum some numbers, or do something that no process survives."""
     numbers = np.random.default_rng(setting.seed).random(elements)
+    alive: list[object] = vars(builtins).setdefault("arms_in_this_process", [])
+    alive.append(numbers)
 
     def step() -> np.floating:
         if deed == "die":
@@ -36,11 +39,13 @@ def _sum(setting: Setting, *, deed: str = "none", elements: int = 2000) -> Arm:
             sys.stdout.write("chatter that a framework writes to standard output\n")
         if deed == "devour":
             np.empty(2**55, dtype=np.float64)
+        if deed == "crowded" and len(alive) > 1:
+            raise MemoryError("no room for two")
         if deed == "pause":
             time.sleep(0.01)
         return numbers.sum()
 
-    return Arm(step=step, items=elements)
+    return Arm(step=step, items=elements, close=lambda: alive.pop())
 
 
 SUM = Workload(name="sum", frameworks=("numpy",), unit="number", summary="Sum some numbers.", builder=_sum)
@@ -105,6 +110,14 @@ def test_running_out_of_memory_is_recognised_for_what_it_is(pool: Pool) -> None:
     devoured = pool.measure(trial("1", deed="devour")).arms[0]
     assert devoured.outcome == "out-of-memory"
     assert "256. PiB" in devoured.reason or "Unable to allocate" in devoured.reason
+
+
+def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their_own(pool: Pool) -> None:
+    measured = pool.measure(trial("1", "all", deed="crowded", plan=replace(PLAN, budget_s=0.1)))
+    effect = measured.arms[1].effect
+    assert effect is not None
+    assert not effect.paired
+    assert len(measured.samples_s[1]) == effect.workers
 
 
 def test_what_a_framework_prints_does_not_disturb_the_replies(pool: Pool) -> None:

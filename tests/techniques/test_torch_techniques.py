@@ -37,7 +37,9 @@ def test_devices_are_the_cpu_and_every_accelerator() -> None:
 
 
 @without_accelerator
-@pytest.mark.parametrize(("technique", "level"), [("device", "accelerator"), ("pin_memory", "on")])
+@pytest.mark.parametrize(
+    ("technique", "level"), [("device", "accelerator"), ("pin_memory", "on"), ("non_blocking", "on")]
+)
 def test_without_an_accelerator_what_needs_one_is_skipped_with_the_reason(technique: str, level: str) -> None:
     with pytest.raises(Unavailable, match=r"torch .* sees no accelerator"):
         arm_with("host-to-device-copy", **{technique: level})
@@ -65,11 +67,11 @@ def test_levels_become_the_workloads_options() -> None:
         "batch_size": 8,
         "data_location": "round-trip",
     }
-    assert options_of(workers="2", persistent_workers="off", prefetch_factor="4", non_blocking="on") == {
+    assert options_of(workers="2", persistent_workers="off", prefetch_factor="4", non_blocking="off") == {
         "workers": 2,
         "persistent_workers": False,
         "prefetch_factor": 4,
-        "non_blocking": True,
+        "non_blocking": False,
     }
 
 
