@@ -89,10 +89,17 @@ def verdict(low: float, high: float, noise: float) -> Verdict:
     return "undecided"
 
 
-def judge(log_ratios: Sequence[float] | np.ndarray, *, alpha: float, noise: float) -> Judgement:
-    """Judge paired log speedups measured in one process."""
-    low, high = interval(log_ratios, alpha)
-    return _judgement(float(np.median(log_ratios)), low, high, noise, len(log_ratios))
+def judge(log_ratios: Sequence[float] | np.ndarray, *, alpha: float, noise: float, together: int = 1) -> Judgement:
+    """Judge paired log speedups measured in one process, by the means of so many pairs ``together``.
+
+    If the arms are the same, the sign of such a mean is a fair coin's as the sign of each pair is. Pairs that are left
+    over wait for the next look.
+    """
+    pairs = np.asarray(log_ratios, dtype=float)
+    whole = len(pairs) // together * together
+    means = pairs[:whole].reshape(-1, together).mean(axis=1) if whole else pairs
+    low, high = interval(means, alpha)
+    return _judgement(float(np.median(means)), low, high, noise, len(pairs))
 
 
 def judge_workers(groups: Sequence[Sequence[float]], *, alpha: float, noise: float) -> Judgement:

@@ -16,6 +16,7 @@ from harness.measuring.warmup import Warmup, warm_up
 
 WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
+EVIDENCE_S = 2e-3  # pairs are averaged over this long: a machine may have two speeds that alternate faster than that
 PATIENCE = 2  # a build that takes so many times the whole budget is cut short: the machine has become much slower
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
 
@@ -58,6 +59,7 @@ class Referee:
         self.warmups: list[Warmup] = []
         self.iterations: list[int] = []
         self.quota: dict[int, int] = {}
+        self.together = 1
         self.budget_s = plan.budget_s * arms
         self.played_s: list[float] = []
         # Candidates share the error rate (Bonferroni).
@@ -69,7 +71,11 @@ class Referee:
         if not self.iterations:
             self.iterations = self.stopwatch.iterations_per_block(arms, self.plan.min_block_s)
         warmups = [self._warmed(index, arm) for index, arm in enumerate(arms)]
-        self.warmups = self.warmups or warmups
+        if not self.warmups:
+            self.warmups = warmups
+            # Fixed before the first pair; a mean of coin-signed differences has a coin's sign as each of them has.
+            pair_s = sum(warmup.block_s for warmup in warmups)
+            self.together = max(1, round(EVIDENCE_S / pair_s)) if pair_s > 0 else 1
         gc.collect()
         start = self.stopwatch.clock()
         if self.quota:
@@ -92,7 +98,7 @@ class Referee:
 
     def judgement(self, candidate: int) -> Judgement:
         """Judge a candidate on the evidence so far."""
-        return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.plan.noise)
+        return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.plan.noise, together=self.together)
 
     def median_s(self, arm: int) -> float:
         """Return the median seconds per iteration of an arm."""
@@ -106,7 +112,7 @@ class Referee:
     def _explore(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
         """Run rounds until every candidate is resolved or a build's share of the budget is spent."""
         share_s = self.budget_s / self.plan.builds
-        least = math.ceil(self.fewest / self.plan.builds)
+        least = math.ceil(self.together * self.fewest / self.plan.builds)
         running = set(range(1, len(arms)))
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0

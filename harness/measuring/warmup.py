@@ -14,10 +14,11 @@ MOST_WINDOWS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """How many blocks were run before measuring, and whether their times had settled or a cap ended it."""
+    """How many blocks were run before measuring, whether their times had settled or a cap ended it, the last time."""
 
     blocks: int
     settled: bool
+    block_s: float
 
 
 def warm_up(block_s: Callable[[], float], *, cap_s: float) -> Warmup:
@@ -28,8 +29,8 @@ def warm_up(block_s: Callable[[], float], *, cap_s: float) -> Warmup:
         times_s.append(block_s())
         spent_s += times_s[-1]
         if len(times_s) % WINDOW == 0 and len(times_s) >= 2 * WINDOW and _agree(times_s):
-            return Warmup(blocks=len(times_s), settled=True)
-    return Warmup(blocks=len(times_s), settled=False)
+            return Warmup(blocks=len(times_s), settled=True, block_s=times_s[-1])
+    return Warmup(blocks=len(times_s), settled=False, block_s=times_s[-1])
 
 
 def _agree(times_s: list[float]) -> bool:

@@ -94,3 +94,21 @@ def test_workers_that_disagree_widen_the_interval() -> None:
     wide = judge_workers(disagreeing, alpha=0.01, noise=0.01)
     assert (narrow.verdict, wide.verdict) == ("faster", "undecided")
     assert wide.half_width > 3 * narrow.half_width
+
+
+def test_means_of_pairs_decide_where_single_pairs_have_two_speeds() -> None:
+    coin = np.random.default_rng(4)
+    ratios = math.log(0.97) + coin.choice([-0.026, 0.026], 3000) + coin.normal(0, 0.001, 3000)
+    single, means = (judge(ratios, alpha=0.01, noise=0.01, together=together) for together in (1, 10))
+    assert (single.verdict, means.verdict) == ("undecided", "slower")
+    assert means.half_width < single.half_width
+    assert means.pairs == single.pairs == 3000
+
+
+def test_a_mean_of_pairs_of_the_same_arms_is_a_fair_coin() -> None:
+    wrong = 0
+    for seed in range(300):
+        coin = random.Random(seed)
+        spikes = [coin.choice((-1, 1)) * (coin.expovariate(50) + (coin.random() < 0.05)) for _ in range(2000)]
+        wrong += judge(spikes, alpha=0.01, noise=0.0, together=10).verdict in ("faster", "slower")
+    assert wrong <= 9  # 1 % may be; more than 9 of 300 would happen to an honest rule about once in a thousand times

@@ -169,3 +169,12 @@ def test_a_set_of_builds_that_overran_the_budget_is_the_last() -> None:
     referee.play([table.arm("a", 9e-3), table.arm("b", 9.09e-3)])
     assert sum(referee.played_s) > referee.budget_s
     assert referee.settled
+
+
+def test_short_pairs_are_judged_by_means_over_two_milliseconds_and_long_ones_by_themselves() -> None:
+    table = Table()
+    short, long = (table.referee(Plan(builds=1, budget_s=0.5), 2) for _ in range(2))
+    short.play([table.arm("a", 1e-4), table.arm("b", 1e-4)])
+    long.play([table.arm("a", 1e-2), table.arm("b", 1e-2)])
+    assert 5 <= short.together <= 20
+    assert long.together == 1
