@@ -35,6 +35,10 @@ class Plan:
     rehearse: bool = False
     keep_outputs: bool = False
 
+    def alpha_each(self, arms: int) -> float:
+        """Return the error rate left to each candidate where they share a baseline (Bonferroni)."""
+        return self.alpha / max(1, arms - 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:

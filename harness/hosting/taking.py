@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -54,8 +54,15 @@ def take(
     benchmark.extra_info.update(_small_facts(arm, suite.entries[trial.id].record.unit))
     if arm.outcome == "measured":
         replay(benchmark, clock, arm, samples_s)
-        return arm
-    refuse(benchmark, clock)
+    else:
+        refuse(benchmark, clock)
+        _end(arm)
+    return arm
+
+
+def _end(arm: ArmRecord) -> NoReturn:
+    """End the test of an arm that was not measured."""
+    __tracebackhide__ = True
     if arm.outcome in SKIPPED:
         pytest.skip(arm.reason)
     pytest.fail(f"{arm.outcome}: {arm.reason}", pytrace=False)

@@ -14,9 +14,9 @@ from statistics import median
 
 import numpy as np
 
-from harness.experiment import Trial, find_technique
+from harness.experiment import Trial
 from harness.measuring import check
-from harness.measuring.entrant import effect_of, quantiles
+from harness.measuring.entrant import effect_of, entrants, timing_across
 from harness.measuring.evidence import Judgement, fewest_pairs, judge
 from harness.measuring.handle import Heard
 from harness.measuring.measured import Measured
@@ -32,6 +32,9 @@ class _Visits:
     """What an arm's workers have said so far: one median each, seconds per iteration."""
 
     record: ArmRecord
+    tolerance: float
+    comparable: bool
+    timings: list[Timing] = field(default_factory=list)
     medians_s: list[float] = field(default_factory=list)
     outputs: list[np.ndarray] = field(default_factory=list)
 
@@ -52,10 +55,13 @@ class _Match:
     ) -> None:
         self.trial, self.environments, self.ask, self.heard, self.coin = trial, environments, ask, heard, coin
         plan = trial.plan
-        self.alpha = plan.alpha / max(1, len(trial.arms) - 1)
+        self.alpha = plan.alpha_each(len(trial.arms))
         self.visit = replace(plan, budget_s=VISIT_SHARE * plan.budget_s, builds=1, workers=1, keep_outputs=True)
         empty = Measured.nothing(trial, "measured", "")
-        self.arms = [_Visits(record) for record in empty.arms]
+        self.arms = [
+            _Visits(record, entrant.tolerance, entrant.comparable)
+            for record, entrant in zip(empty.arms, entrants(trial), strict=True)
+        ]
         self.log_ratios: list[list[float]] = [[] for _ in trial.arms]
         self.worst = empty  # the visit that neighbours disturbed most speaks for all
 
@@ -66,7 +72,8 @@ class _Match:
             self.heard(f"pair {pair} of workers, at most {most}")
             order = [0, candidate]
             self.coin.shuffle(order)
-            if not all(self._visit(place) for place in order):
+            measured = [self._visit(place) for place in order]  # both, so that a baseline is always seen
+            if not all(measured):
                 return
             self._check(candidate)
             if self.trial.plan.rehearse or self.arms[candidate].record.outcome != "measured":
@@ -85,20 +92,18 @@ class _Match:
         self.worst = max(self.worst, seen, key=lambda visit: visit.disturbance.get("other_cores", -1.0))
         arm.outputs = seen.outputs
         if arm.record.timing is not None:
+            arm.timings.append(arm.record.timing)
             arm.medians_s.append(median(seen.samples_s[0]))
         return arm.record.outcome == "measured"
 
     def _check(self, candidate: int) -> None:
         baseline, arm = self.arms[0], self.arms[candidate]
-        switched = [find_technique(self.trial.framework, name) for name in self.trial.toggled]
-        if not all(technique.same_output for technique in switched):
+        if not arm.comparable:
             return
-        levels = self.trial.arms[candidate]
-        tolerance = sum(technique.tolerance_at(levels[technique.name]) for technique in switched)
         error = check.relative_error(arm.outputs, baseline.outputs)
-        price = replace(arm.record.price, error=error, tolerance=tolerance) if arm.record.price else None
+        price = replace(arm.record.price, error=error, tolerance=arm.tolerance) if arm.record.price else None
         arm.record = replace(arm.record, price=price)
-        if wrong := check.too_far(error, tolerance, "the baseline's"):
+        if wrong := check.too_far(error, arm.tolerance, "the baseline's"):
             arm.record = replace(arm.record, outcome="wrong-output", reason=wrong)
 
     def _judgement(self, candidate: int) -> Judgement:
@@ -124,19 +129,4 @@ class _Match:
         if ratios:
             effect = effect_of(self._judgement(place), ratios)
             effect = replace(effect, paired=False, workers=len(ratios))
-        return replace(arm.record, timing=_across(arm), effect=effect)
-
-
-def _across(arm: _Visits) -> Timing | None:
-    """Return the timing over all of an arm's workers, one sample per worker."""
-    timing = arm.record.timing
-    if timing is None:
-        return None
-    samples_s = arm.medians_s
-    return replace(
-        timing,
-        median_s=median(samples_s),
-        quantiles_s=quantiles(samples_s),
-        blocks=len(samples_s),
-        iterations_per_block=1,
-    )
+        return replace(arm.record, timing=timing_across(arm.timings, arm.medians_s), effect=effect)

@@ -44,6 +44,7 @@ class Conduct:
         self.entrants = entrants(trial)
         self.samples: dict[str, tuple[float, ...]] = {}
         self.log_ratios: dict[str, tuple[float, ...]] = {}
+        self.together = 1
 
     def run(self) -> Measured:
         """Measure the trial and return what became of every arm."""
@@ -69,6 +70,7 @@ class Conduct:
             span_s=span_s,
             disturbance=disturbance,
             remarks=remarks,
+            together=self.together,
             outputs=self.entrants[0].output if self.plan.keep_outputs else [],
         )
 
@@ -100,7 +102,7 @@ class Conduct:
         if entrant.cold_s <= self.plan.budget_s:
             return None
         step_s = self.stopwatch.block_s(entrant.built, 1)
-        pairs = fewest_pairs(self.plan.alpha / max(1, len(self.entrants) - 1))
+        pairs = fewest_pairs(self.plan.alpha_each(len(self.entrants)))
         if step_s * pairs <= PATIENCE * self.plan.budget_s:
             return None
         return (
@@ -177,6 +179,7 @@ class Conduct:
                 entrant.observed = dict(entrant.arm.observe())
 
     def _keep(self, referee: Referee, standing: list[Entrant]) -> None:
+        self.together = referee.together
         for index, entrant in enumerate(standing):
             if not entrant.stands:
                 continue

@@ -114,6 +114,20 @@ def timing_of(
     )
 
 
+def timing_across(timings: Sequence[Timing], samples_s: Sequence[float]) -> Timing:
+    """Return one timing for an arm that several workers timed: all of its samples, the typical cost of starting."""
+    return Timing(
+        median_s=float(np.median(samples_s)),
+        quantiles_s=quantiles(samples_s),
+        blocks=len(samples_s),
+        iterations_per_block=timings[0].iterations_per_block,
+        cold_s=float(np.median([timing.cold_s for timing in timings])),
+        build_s=float(np.median([timing.build_s for timing in timings])),
+        warmup_blocks=max(timing.warmup_blocks for timing in timings),
+        warmup_settled=all(timing.warmup_settled for timing in timings),
+    )
+
+
 def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
     """Return a judgement as it is kept."""
     return Effect(

@@ -95,28 +95,34 @@ def judge(log_ratios: Sequence[float] | np.ndarray, *, alpha: float, noise: floa
     If the arms are the same, the sign of such a mean is a fair coin's as the sign of each pair is. Pairs that are left
     over wait for the next look.
     """
-    pairs = np.asarray(log_ratios, dtype=float)
-    whole = len(pairs) // together * together
-    means = pairs[:whole].reshape(-1, together).mean(axis=1) if whole else pairs
+    means = _means(log_ratios, together)
     low, high = interval(means, alpha)
-    return _judgement(float(np.median(means)), low, high, noise, len(pairs))
+    return _judgement(float(np.median(means)), low, high, noise, len(log_ratios))
 
 
-def judge_workers(groups: Sequence[Sequence[float]], *, alpha: float, noise: float) -> Judgement:
+def judge_workers(
+    groups: Sequence[Sequence[float]], *, alpha: float, noise: float, together: Sequence[int] | None = None
+) -> Judgement:
     """Judge the same comparison repeated in several fresh workers, one group of log speedups per worker.
 
-    The interval covers both the pairs within workers and, by Student's t on the workers' medians, the spread
-    between processes: it is the hull of the two.
+    The interval covers both the pairs within workers, so many of each worker's ``together``, and, by Student's t on
+    the workers' medians, the spread between processes: it is the hull of the two.
     """
-    pooled = np.concatenate([np.asarray(group, dtype=float) for group in groups])
-    low, high = interval(pooled, alpha)
-    medians = np.array([np.median(group) for group in groups])
+    means = [_means(group, count) for group, count in zip(groups, together or [1] * len(groups), strict=True)]
+    low, high = interval(np.concatenate(means), alpha)
+    medians = np.array([np.median(group) for group in means])
     centre = float(np.mean(medians))
     if len(groups) > 1:
         spread = float(np.std(medians, ddof=1)) / math.sqrt(len(groups))
         reach = float(special.stdtrit(len(groups) - 1, 1 - alpha / 2)) * spread
         low, high = min(low, centre - reach), max(high, centre + reach)
-    return _judgement(centre, low, high, noise, len(pooled))
+    return _judgement(centre, low, high, noise, sum(map(len, groups)))
+
+
+def _means(log_ratios: Sequence[float] | np.ndarray, together: int) -> np.ndarray:
+    pairs = np.asarray(log_ratios, dtype=float)
+    whole = len(pairs) // together * together
+    return pairs[:whole].reshape(-1, together).mean(axis=1) if whole else pairs
 
 
 def _judgement(centre: float, low: float, high: float, noise: float, pairs: int) -> Judgement:

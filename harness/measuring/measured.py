@@ -15,13 +15,14 @@ class Measured:
     """One measured trial.
 
     ``samples_s`` stands beside ``arms``: seconds per iteration of each of an arm's blocks, empty where the arm
-    was not measured. ``log_ratios`` holds each candidate's paired log speedups.
+    was not measured. ``log_ratios`` holds each candidate's paired log speedups, judged so many ``together``.
     ``outputs`` are the first arm's checked arrays, where the plan asks for them.
     """
 
     arms: list[ArmRecord]
     samples_s: list[tuple[float, ...]]
     log_ratios: list[tuple[float, ...]] = field(default_factory=list)
+    together: int = 1
     outputs: list[np.ndarray] = field(default_factory=list)
     span_s: float = 0.0
     disturbance: dict[str, float] = field(default_factory=dict)

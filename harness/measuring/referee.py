@@ -62,8 +62,7 @@ class Referee:
         self.together = 1
         self.budget_s = plan.budget_s * arms
         self.played_s: list[float] = []
-        # Candidates share the error rate (Bonferroni).
-        self.alpha = plan.alpha / max(1, arms - 1)
+        self.alpha = plan.alpha_each(arms)
         self.fewest = fewest_pairs(self.alpha)
 
     def play(self, arms: Sequence[Arm], heard: Callable[[str], None] = lambda _: None) -> None:

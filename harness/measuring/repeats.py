@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from harness.experiment import Plan
-from harness.measuring.entrant import effect_of
+from harness.measuring.entrant import effect_of, timing_across
 from harness.measuring.evidence import judge_workers
 from harness.measuring.measured import Measured
 from harness.record import ArmRecord
@@ -15,7 +15,7 @@ from harness.record import ArmRecord
 def merged(results: list[Measured], plan: Plan) -> Measured:
     """Return one trial from its repetitions; an arm that was lost in one of them is lost."""
     places = range(len(results[0].arms))
-    alpha = plan.alpha / max(1, len(places) - 1)
+    alpha = plan.alpha_each(len(places))
     return Measured(
         arms=[_arm(results, place, alpha, plan.noise) for place in places],
         samples_s=[tuple(chain(*(result.samples_s[place] for result in results))) for place in places],
@@ -27,16 +27,19 @@ def merged(results: list[Measured], plan: Plan) -> Measured:
 
 
 def _arm(results: list[Measured], place: int, alpha: float, noise: float) -> ArmRecord:
-    lost = [result.arms[place] for result in results if result.arms[place].outcome != "measured"]
-    if lost:
+    arms = [result.arms[place] for result in results]
+    if lost := [arm for arm in arms if arm.outcome != "measured"]:
         return replace(lost[0], effect=None, timing=None)
-    first = results[0].arms[place]
+    timings = [arm.timing for arm in arms if arm.timing is not None]
+    samples_s = list(chain(*(result.samples_s[place] for result in results)))
+    pooled = replace(arms[0], timing=timing_across(timings, samples_s)) if timings else arms[0]
     groups = [result.log_ratios[place] for result in results]
     if not all(groups):
-        return first
-    judgement = judge_workers(groups, alpha=alpha, noise=noise)
+        return pooled
+    together = [result.together for result in results]
+    judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together)
     effect = replace(effect_of(judgement, list(chain(*groups))), workers=len(results))
-    return replace(first, effect=effect)
+    return replace(pooled, effect=effect)
 
 
 def _shared_keys(results: list[Measured]) -> set[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.experiment import Arm, Setting, workload
@@ -79,18 +81,8 @@ def image_training(
     def train_on(batch: Any) -> Any:
         return trainer.train_on(*(part.to(trainer.device, non_blocking=non_blocking) for part in batch))
 
-    def step() -> Any:
-        for batch in epochs:
-            output = train_on(batch)
-        return output
-
-    return Arm(
-        step=step,
-        items=items,
-        reset=trainer.reset,
-        observe=lambda: _waiting(epochs, train_on),
-        close=epochs.close,
-    )
+    arm = Arm(step=lambda: _last(map(train_on, epochs)), items=items, reset=trainer.reset)
+    return replace(arm, observe=lambda: _waiting(epochs, train_on), close=epochs.close)
 
 
 def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **options: Any) -> tuple[Any, int, int]:
@@ -106,6 +98,11 @@ def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **o
     items = min(items, len(folder.paths))
     epochs = Epochs(Photographs(folder, side), seed=setting.seed, items=items, workers=count, **options)
     return epochs, items, len(folder.classes)
+
+
+def _last(outputs: Iterable[Any]) -> Any:
+    """Drain the epoch and return its last output."""
+    return deque(outputs, maxlen=1).pop()
 
 
 def _waiting(epochs: Any, train_on: Any) -> Mapping[str, float]:

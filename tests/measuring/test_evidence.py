@@ -96,6 +96,15 @@ def test_workers_that_disagree_widen_the_interval() -> None:
     assert wide.half_width > 3 * narrow.half_width
 
 
+def test_workers_are_judged_by_means_as_one_process_is() -> None:
+    coin = np.random.default_rng(5)
+    groups = [math.log(0.97) + coin.choice([-0.026, 0.026], 1000) + coin.normal(0, 0.001, 1000) for _ in range(5)]
+    single = judge_workers(groups, alpha=0.01, noise=0.01)
+    means = judge_workers(groups, alpha=0.01, noise=0.01, together=[10] * 5)
+    assert (single.verdict, means.verdict) == ("undecided", "slower")
+    assert means.pairs == single.pairs == 5000
+
+
 def test_means_of_pairs_decide_where_single_pairs_have_two_speeds() -> None:
     coin = np.random.default_rng(4)
     ratios = math.log(0.97) + coin.choice([-0.026, 0.026], 3000) + coin.normal(0, 0.001, 3000)

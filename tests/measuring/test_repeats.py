@@ -5,7 +5,7 @@ import numpy as np
 from harness.experiment import Plan
 from harness.measuring.measured import Measured
 from harness.measuring.repeats import merged
-from harness.record import ArmRecord, Outcome
+from harness.record import ArmRecord, Outcome, Timing
 
 
 def repetition(centre: float, outcome: Outcome = "measured") -> Measured:
@@ -44,3 +44,29 @@ def test_an_arm_that_was_lost_once_is_lost() -> None:
 
 def test_the_worst_disturbance_is_kept() -> None:
     assert merged([repetition(0.0), repetition(0.5)], Plan()).disturbance == {"load_1min": 1.5}
+
+
+def test_the_samples_and_the_cost_of_starting_are_those_of_all_workers() -> None:
+    first, second, third = (timed(cold_s, sample_s) for cold_s, sample_s in ((9.0, 1.0), (0.5, 2.0), (0.4, 3.0)))
+    timing = merged([first, second, third], Plan()).arms[0].timing
+    assert timing is not None
+    assert (timing.cold_s, timing.median_s, timing.blocks) == (0.5, 2.0, 3)
+    assert (timing.warmup_blocks, timing.warmup_settled) == (40, True)
+
+
+def timed(cold_s: float, sample_s: float) -> Measured:
+    timing = Timing(
+        median_s=sample_s,
+        quantiles_s=(sample_s,),
+        blocks=1,
+        iterations_per_block=1,
+        cold_s=cold_s,
+        build_s=0.1,
+        warmup_blocks=40,
+        warmup_settled=True,
+    )
+    return Measured(
+        arms=[ArmRecord(levels={"amp": "off"}, outcome="measured", timing=timing)],
+        samples_s=[(sample_s,)],
+        log_ratios=[()],
+    )
