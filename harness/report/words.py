@@ -51,7 +51,8 @@ def crossover_in_words(sweep: SizeSweep) -> str:
     low = units.count(_rounded(sweep.low)) if sweep.low else f"less than {least}"
     high = units.count(_rounded(sweep.high)) if sweep.high else f"more than {most}"
     at = units.count(_rounded(sweep.crossover))
-    return f"{sweep.level} pays {side} {sweep.axis} {at} (crossover between {low} and {high})."
+    within = f"crossover between {low} and {high}" if low != high else "its interval rounds to the same number"
+    return f"{sweep.level} pays {side} {sweep.axis} {at} ({within})."
 
 
 def _rounded(value: float) -> float:
