@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.errors import BadInput, Unavailable
 
-FRAMEWORKS = ("numpy", "torch", "cupy", "fake")
+FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy", "fake")
 
 
 class Framework(Protocol):

@@ -1,0 +1,90 @@
+"""The adapter of TensorFlow and Keras, on the CPU and every GPU that TensorFlow finds."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import Any
+
+import numpy as np
+
+from harness.frameworks import host
+
+# Before the first import: TensorFlow's C++ half says nothing but errors, and Keras computes with nothing else.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+import keras
+import tensorflow as tf
+
+_GPUS = tf.config.list_physical_devices("GPU")
+for _gpu in _GPUS:
+    tf.config.experimental.set_memory_growth(_gpu, True)  # else the first arm takes all memory and prices lie
+
+
+class TensorFlow:
+    """TensorFlow on the CPU and every GPU."""
+
+    name = "tensorflow"
+
+    def synchronize(self) -> None:
+        """Wait for every device."""
+        tf.test.experimental.sync_devices()
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        """Return the tensors, variables and arrays in ``output`` on the host in float64."""
+        return host.arrays(output, _to_numpy)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Say whether the host's or a GPU's allocator ran out of memory."""
+        return isinstance(error, tf.errors.ResourceExhaustedError | MemoryError)
+
+    def reset_peak_memory(self) -> None:
+        """Start a new peak on every GPU; the CPU's allocator keeps none."""
+        for device in self.accelerators():
+            tf.config.experimental.reset_memory_stats(device)
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the GPUs' peak; None where there is none or nothing was put on any."""
+        return sum(tf.config.experimental.get_memory_info(device)["peak"] for device in self.accelerators()) or None
+
+    def free(self) -> None:
+        """Drop what Keras and reference cycles keep alive."""
+        keras.utils.clear_session(free_memory=False)
+        gc.collect()
+
+    def seed(self, seed: int) -> None:
+        """Seed the generators of Python, NumPy, TensorFlow and Keras."""
+        keras.utils.set_random_seed(seed)
+
+    def accelerators(self) -> tuple[str, ...]:
+        """Return the GPUs that TensorFlow can use, such as ``("GPU:0",)``."""
+        return tuple(f"GPU:{index}" for index in range(len(_GPUS)))
+
+    def describe(self) -> dict[str, str]:
+        """Return versions, what TensorFlow was built for, threads, and what changes its precision."""
+        build = tf.sysconfig.get_build_info()
+        return {
+            "tensorflow.version": tf.__version__,
+            "tensorflow.built_for": f"CUDA {build['cuda_version']}" if build.get("is_cuda_build") else "CPU",
+            "tensorflow.cudnn": str(build.get("cudnn_version")),
+            "tensorflow.intra_op_threads": str(tf.config.threading.get_intra_op_parallelism_threads() or "default"),
+            "tensorflow.inter_op_threads": str(tf.config.threading.get_inter_op_parallelism_threads() or "default"),
+            "tensorflow.tf32": str(tf.config.experimental.tensor_float_32_execution_enabled()),
+            "tensorflow.onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
+            "tensorflow.xla_flags": os.environ.get("TF_XLA_FLAGS", ""),
+            "keras.version": keras.__version__,
+            "keras.dtype_policy": keras.config.dtype_policy().name,
+        }
+
+
+def _to_numpy(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, tf.Variable | keras.Variable):
+        leaf = tf.convert_to_tensor(leaf)
+    if not isinstance(leaf, tf.Tensor):
+        return np.asarray(leaf)
+    # NumPy has no bfloat16.
+    return np.asarray((tf.cast(leaf, tf.float64) if leaf.dtype.is_floating else leaf).numpy())
+
+
+framework = TensorFlow()
