@@ -21,7 +21,10 @@ _THROTTLE_REASONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class GpuState:
-    """One GPU at one moment; None where the driver does not say."""
+    """One GPU at one moment; None where the driver does not say.
+
+    ``utilisation`` is the share of the driver's latest period in which at least one kernel ran, from 0 to 1.
+    """
 
     name: str
     uuid: str = ""
@@ -32,6 +35,8 @@ class GpuState:
     temperature_c: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
+    utilisation: float | None = None
+    compute_capability: str | None = None
     throttle_reasons: tuple[str, ...] = ()
     process_ids: tuple[int, ...] = ()
 
@@ -56,13 +61,17 @@ def driver() -> dict[str, str]:
     return found
 
 
-def _started() -> bool:
-    """Start NVML, which costs little once it is loaded, and say whether there is one."""
+def silence() -> str:
+    """Return why the driver does not answer, such as ``Driver Not Loaded``; an empty text where it does."""
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return False
-    return True
+        pynvml.nvmlInit()  # costs little once it is loaded
+    except pynvml.NVMLError as error:
+        return str(error)
+    return ""
+
+
+def _started() -> bool:
+    return not silence()
 
 
 def _ask(question: Callable[..., Any], *arguments: Any) -> Any:
@@ -77,6 +86,7 @@ def _state(handle: Any) -> GpuState:
     memory = _ask(pynvml.nvmlDeviceGetMemoryInfo, handle)
     reasons = _ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons, handle) or 0
     processes = _ask(pynvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    rates = _ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
     return GpuState(
         name=str(_ask(pynvml.nvmlDeviceGetName, handle) or "unknown GPU"),
         uuid=str(_ask(pynvml.nvmlDeviceGetUUID, handle) or ""),
@@ -87,9 +97,15 @@ def _state(handle: Any) -> GpuState:
         temperature_c=_ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
         power_w=_watts(_ask(pynvml.nvmlDeviceGetPowerUsage, handle)),
         power_limit_w=_watts(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
+        utilisation=rates.gpu / 100 if rates else None,
+        compute_capability=_dotted(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)),
         throttle_reasons=tuple(words for bit, words in _THROTTLE_REASONS.items() if reasons & bit),
         process_ids=tuple(process.pid for process in processes),
     )
+
+
+def _dotted(capability: tuple[int, int] | None) -> str | None:
+    return None if capability is None else "{}.{}".format(*capability)
 
 
 def _watts(milliwatts: int | None) -> float | None:

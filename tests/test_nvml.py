@@ -29,9 +29,11 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "nvmlDeviceGetComputeRunningProcesses": lambda _: [SimpleNamespace(pid=7)],
         "nvmlDeviceGetClockInfo": lambda *_: 1980,
         "nvmlDeviceGetApplicationsClock": refuse,
+        "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
         "nvmlDeviceGetTemperature": lambda *_: 41,
         "nvmlDeviceGetPowerUsage": lambda _: 301500,
         "nvmlDeviceGetEnforcedPowerLimit": lambda _: 700000,
+        "nvmlDeviceGetUtilizationRates": lambda _: SimpleNamespace(gpu=35, memory=20),
     }
     for name in answers:
         monkeypatch.setattr(pynvml, name, lambda *arguments, name=name: answers[name](*arguments))
@@ -44,6 +46,8 @@ def test_every_gpu_is_read_with_its_units() -> None:
     assert (first.name, second.name) == ("NVIDIA Test 0", "NVIDIA Test 1")
     assert (first.memory_bytes, first.power_w, first.power_limit_w) == (80 * 2**30, 301.5, 700.0)
     assert (first.sm_clock_mhz, first.temperature_c, first.process_ids) == (1980, 41, (7,))
+    assert first.compute_capability == "9.0"
+    assert first.utilisation == 0.35
 
 
 @pytest.mark.usefixtures("driver")
@@ -72,3 +76,12 @@ def test_a_machine_without_a_driver_has_no_gpus(driver: dict[str, Any]) -> None:
     driver["nvmlInit"] = refuse
     assert nvml.gpus() == []
     assert nvml.driver() == {}
+
+
+def test_a_driver_that_does_not_answer_says_why(driver: dict[str, Any]) -> None:
+    def mismatch() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+
+    assert nvml.silence() == ""
+    driver["nvmlInit"] = mismatch
+    assert "version mismatch" in nvml.silence()

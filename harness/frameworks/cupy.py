@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.errors import Unavailable
 from harness.frameworks import host
+from harness.frameworks.protocol import Device
 
 try:
     import cupy
@@ -99,16 +100,33 @@ class Cupy:
             return ()
         return tuple(f"cuda:{index}" for index in range(cupy.cuda.runtime.getDeviceCount()))
 
+    def devices(self) -> tuple[Device, ...]:
+        """Return the CUDA devices with their names and memory."""
+        return tuple(_device(index) for index in range(len(self.accelerators())))
+
     def describe(self) -> dict[str, str]:
         """Return the versions of CuPy, the CUDA runtime and the driver's CUDA, beside NumPy's facts."""
         facts = host.configuration()
+        if cupy is not None:
+            facts["cupy.version"] = cupy.__version__
+            facts["cupy.built_for"] = f"CUDA {_dotted(cupy.cuda.runtime.runtimeGetVersion())}"
+            facts["cupy.nvrtc"] = _nvrtc()
         if (reason := unavailable()) is not None:
             return facts | {"cupy.unavailable": reason}
-        return facts | {
-            "cupy.version": cupy.__version__,
-            "cupy.cuda_runtime": _dotted(cupy.cuda.runtime.runtimeGetVersion()),
-            "cupy.cuda_driver": _dotted(cupy.cuda.runtime.driverGetVersion()),
-        }
+        return facts | {"cupy.cuda_driver": _dotted(cupy.cuda.runtime.driverGetVersion())}
+
+
+def _device(index: int) -> Device:
+    found = cupy.cuda.runtime.getDeviceProperties(index)
+    return Device(label=f"cuda:{index}", name=found["name"].decode(), memory_bytes=int(found["totalGlobalMem"]))
+
+
+def _nvrtc() -> str:
+    """Return the version of the library by which CuPy compiles its kernels; without it CuPy can do next to nothing."""
+    try:
+        return ".".join(str(part) for part in cupy.cuda.nvrtc.getVersion())
+    except (RuntimeError, OSError, ImportError):  # CuPy 14 looks for it when it is first needed
+        return "not found"
 
 
 def _dotted(version: int) -> str:

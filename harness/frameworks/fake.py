@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.frameworks import host
+from harness.frameworks.protocol import Device
 
 
 class FakeClock:
@@ -76,6 +77,10 @@ class FakeDevice:
     def accelerators(self) -> tuple[str, ...]:
         """Return the one fake device."""
         return ("fake:0",)
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return the one fake device."""
+        return (Device(label="fake:0", name="a queue and a clock"),)
 
     def describe(self) -> dict[str, str]:
         """Return that this is not a real device."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.frameworks import host
+from harness.frameworks.protocol import Device
 
 
 class Numpy:
@@ -57,6 +58,10 @@ class Numpy:
         host.seed(seed)
 
     def accelerators(self) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
+    def devices(self) -> tuple[Device, ...]:
         """Return none."""
         return ()
 

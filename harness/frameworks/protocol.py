@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol, cast
@@ -11,6 +12,15 @@ import numpy as np
 from harness.errors import BadInput, Unavailable
 
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy", "fake")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """An accelerator as a framework sees it, ``label`` being the framework's word, such as ``cuda:0``."""
+
+    label: str
+    name: str
+    memory_bytes: int | None = None
 
 
 class Framework(Protocol):
@@ -41,6 +51,9 @@ class Framework(Protocol):
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the accelerators it can use, such as ``("cuda:0",)``."""
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return the same accelerators with their names and memory."""
 
     def describe(self) -> dict[str, str]:
         """Return the configuration that changes its speed: versions, build, threads, precision flags."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.frameworks import host
+from harness.frameworks.protocol import Device
 
 # Before the first import: TensorFlow's C++ half says nothing but errors, and Keras computes with nothing else.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -17,9 +18,25 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 import tensorflow as tf
 
+tf.get_logger().setLevel("ERROR")  # else it warns of every arm that is built afresh, and so traced again
 _GPUS = tf.config.list_physical_devices("GPU")
 for _gpu in _GPUS:
     tf.config.experimental.set_memory_growth(_gpu, True)  # else the first arm takes all memory and prices lie
+
+# Of TensorFlow's errors these mean memory: the allocators' and XLA's own, the CUDA driver's, those of cuBLAS and cuDNN
+# for their handles, and a copy to a GPU that found no room (tensorflow/tensorflow#7025). The kind alone does not tell:
+# a full disk and too many open files are "resource exhausted" too.
+_OUT_OF_MEMORY = (
+    "oom when allocating",
+    "out of memory",
+    "cuda_error_out_of_memory",
+    "cublas_status_alloc_failed",
+    "cudnn_status_alloc_failed",
+    "dst tensor is not initialized",
+)
+
+
+_CPU = "CPU:0"
 
 
 class TensorFlow:
@@ -37,20 +54,23 @@ class TensorFlow:
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the host's or a GPU's allocator ran out of memory."""
-        return isinstance(error, tf.errors.ResourceExhaustedError | MemoryError)
+        if isinstance(error, MemoryError):
+            return True
+        return isinstance(error, tf.errors.OpError) and any(text in str(error).lower() for text in _OUT_OF_MEMORY)
 
     def reset_peak_memory(self) -> None:
-        """Start a new peak on every GPU; the CPU's allocator keeps none."""
-        for device in self.accelerators():
-            tf.config.experimental.reset_memory_stats(device)
+        """Start a new peak on every device that keeps one."""
+        for device in (_CPU, *self.accelerators()):
+            if _peak_bytes(device) is not None:
+                tf.config.experimental.reset_memory_stats(device)
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the GPUs' peak; None where there is none or nothing was put on any."""
-        return sum(tf.config.experimental.get_memory_info(device)["peak"] for device in self.accelerators()) or None
+        """Return the GPUs' peak; where nothing was put on any, the CPU allocator's, or None where it keeps none."""
+        return sum(_peak_bytes(device) or 0 for device in self.accelerators()) or _peak_bytes(_CPU)
 
     def free(self) -> None:
-        """Drop what Keras and reference cycles keep alive."""
-        keras.utils.clear_session(free_memory=False)
+        """Drop what only reference cycles keep alive, such as models and traced functions."""
+        # Keras's clear_session would free no more, and reset the global policy under models that are still in use.
         gc.collect()
 
     def seed(self, seed: int) -> None:
@@ -61,6 +81,11 @@ class TensorFlow:
         """Return the GPUs that TensorFlow can use, such as ``("GPU:0",)``."""
         return tuple(f"GPU:{index}" for index in range(len(_GPUS)))
 
+    def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs with their names; TensorFlow does not tell how much memory they have."""
+        names = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _GPUS]
+        return tuple(Device(label=label, name=name) for label, name in zip(self.accelerators(), names, strict=True))
+
     def describe(self) -> dict[str, str]:
         """Return versions, what TensorFlow was built for, threads, and what changes its precision."""
         build = tf.sysconfig.get_build_info()
@@ -68,6 +93,7 @@ class TensorFlow:
             "tensorflow.version": tf.__version__,
             "tensorflow.built_for": f"CUDA {build['cuda_version']}" if build.get("is_cuda_build") else "CPU",
             "tensorflow.cudnn": str(build.get("cudnn_version")),
+            "tensorflow.architectures": " ".join(build.get("cuda_compute_capabilities", ())),
             "tensorflow.intra_op_threads": str(tf.config.threading.get_intra_op_parallelism_threads() or "default"),
             "tensorflow.inter_op_threads": str(tf.config.threading.get_inter_op_parallelism_threads() or "default"),
             "tensorflow.tf32": str(tf.config.experimental.tensor_float_32_execution_enabled()),
@@ -76,6 +102,13 @@ class TensorFlow:
             "keras.version": keras.__version__,
             "keras.dtype_policy": keras.config.dtype_policy().name,
         }
+
+
+def _peak_bytes(device: str) -> int | None:
+    try:
+        return int(tf.config.experimental.get_memory_info(device)["peak"])
+    except ValueError:  # an allocator without statistics, as the CPU's where TensorFlow was built without oneDNN
+        return None
 
 
 def _to_numpy(leaf: Any) -> np.ndarray:

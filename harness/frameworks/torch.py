@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from harness.frameworks import host
+from harness.frameworks.protocol import Device
 
 # What is no torch.OutOfMemoryError: the CPU's allocator on Linux and Windows, the CUDA driver where it allocates pinned
 # memory or a context, cuBLAS for its handle.
@@ -75,12 +76,17 @@ class Torch:
         """Return the accelerators that PyTorch can use."""
         return _accelerators()
 
+    def devices(self) -> tuple[Device, ...]:
+        """Return the accelerators with their names, and their memory where PyTorch tells it."""
+        return tuple(_device(label) for label in _accelerators())
+
     def describe(self) -> dict[str, str]:
         """Return versions, what PyTorch was built for, threads, and the flags of precision and determinism."""
         facts = {
-            "torch.version": torch.__version__,
+            "torch.version": str(torch.__version__),  # a type of PyTorch's own, which a reader of it would import
             "torch.built_for": _built_for(),
-            "torch.cudnn": str(torch.backends.cudnn.version()),
+            "torch.cudnn": _cudnn(),
+            "torch.architectures": " ".join(torch.cuda.get_arch_list()),
             "torch.cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "torch.threads": str(torch.get_num_threads()),
             "torch.interop_threads": str(torch.get_num_interop_threads()),
@@ -113,6 +119,22 @@ def _built_for() -> str:
     if torch.version.hip:
         return f"HIP {torch.version.hip}"
     return f"XPU {torch.version.xpu}" if torch.version.xpu else "CPU"
+
+
+def _cudnn() -> str:
+    """Return cuDNN's version number, or the sentence by which PyTorch refuses the one that it found."""
+    try:
+        return str(torch.backends.cudnn.version())
+    except RuntimeError as error:
+        return str(error)
+
+
+def _device(label: str) -> Device:
+    ask = getattr(torch.get_device_module(label), "get_device_properties", None)  # Apple's MPS has none
+    if ask is None:
+        return Device(label=label, name=label)
+    found = ask(label)
+    return Device(label=label, name=str(found.name), memory_bytes=int(found.total_memory))
 
 
 def _version(package: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from harness.units import minutes
 
 Heard = Callable[[str], None]
 STARTING_S = 120.0  # importing a framework from a cold disk
+# Lines of abseil's log in which TensorFlow reports no trouble, whatever its log level.
+_INFORMATION = re.compile(r"I\d{4} \d\d:|WARNING: All log messages before absl::InitializeLog")
 
 
 class WorkerLostError(HarnessError):
@@ -83,6 +86,15 @@ class Worker:
             last = content
             heard(content)
 
+    def complaints(self) -> list[str]:
+        """Return what the worker wrote to standard error, line by line.
+
+        For an idle or ended worker: both sides share one place in the file.
+        """
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").split("\n")
+        return [line.strip() for line in lines if line.strip()]
+
     def close(self) -> None:
         """End the worker and every process it started."""
         if self._process.poll() is None:
@@ -111,14 +123,9 @@ class Worker:
             outcome, reason = "crashed", f"the worker was killed by {signal.Signals(-code).name} {when}"
         else:
             outcome, reason = "crashed", f"the worker ended with exit status {code} {when}"
-        complaint = self._last_complaint()
+        complaint = next((line for line in reversed(self.complaints()) if not _INFORMATION.match(line)), "")[:300]
         self.close()
         return WorkerLostError(outcome, f"{reason}: {complaint}" if complaint else reason)
-
-    def _last_complaint(self) -> str:
-        self._complaints.seek(0)
-        lines = self._complaints.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
 
 
 def _close_quietly(pipe: Any) -> None:

@@ -23,7 +23,7 @@ from harness.measuring.wire import receive, send
 
 
 def main() -> None:
-    """Serve orders: ``("describe",)`` and ``("measure", trial)``."""
+    """Serve orders: ``("describe",)``, ``("devices",)`` and ``("measure", trial)``."""
     replies, incoming = _claim_pipes()
     try:
         framework: Framework | Unavailable = load(sys.argv[1])
@@ -65,6 +65,10 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         if isinstance(framework, Unavailable):
             return (), {}
         return framework.accelerators(), framework.describe()
+    if order[0] == "devices":
+        if isinstance(framework, Unavailable):
+            raise framework
+        return framework.devices()
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return Measured.nothing(trial, "unavailable", str(framework))

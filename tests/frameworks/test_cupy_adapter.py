@@ -33,6 +33,7 @@ def test_numpy_arms_run_without_a_gpu() -> None:
     assert framework.to_host((np.float32([1, 2]), 3))[0].tolist() == [1, 2]
     assert framework.peak_memory_bytes() is None
     assert framework.accelerators() == ()
+    assert framework.devices() == ()
     framework.free()
 
 
@@ -76,3 +77,11 @@ def test_cupys_own_out_of_memory_error_is_recognised() -> None:
 
 def test_numpys_facts_stand_beside_cupys_because_its_arms_are_the_baseline() -> None:
     assert framework.describe()["numpy.version"] == np.__version__
+
+
+def test_what_cupy_was_built_for_is_told_without_a_gpu() -> None:
+    cupy = pytest.importorskip("cupy")
+    facts = framework.describe()
+    assert facts["cupy.version"] == cupy.__version__
+    assert facts["cupy.built_for"].startswith("CUDA 1")
+    assert facts["cupy.nvrtc"] == "not found" or facts["cupy.nvrtc"][0].isdigit()

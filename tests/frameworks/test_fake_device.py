@@ -77,4 +77,5 @@ def test_it_is_loaded_by_name_like_a_real_framework() -> None:
     assert framework.to_host(1.5)[0] == 1.5
     assert framework.is_out_of_memory(MemoryError())
     assert framework.accelerators() == ("fake:0",)
+    assert [device.label for device in framework.devices()] == ["fake:0"]
     assert framework.peak_memory_bytes() is None

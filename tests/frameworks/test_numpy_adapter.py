@@ -73,3 +73,4 @@ def test_it_describes_its_version_and_its_blas() -> None:
 def test_it_has_no_accelerator_to_wait_for() -> None:
     framework.synchronize()
     assert framework.accelerators() == ()
+    assert framework.devices() == ()

@@ -1,10 +1,13 @@
 """PyTorch's adapter: outputs come to the host exactly, and only a lack of memory is called one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from harness.frameworks import load
+from harness.frameworks import torch as adapter
 
 framework = load("torch")
 without_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
@@ -93,4 +96,27 @@ def test_the_description_names_what_changes_speed() -> None:
     assert facts["torch.version"] == torch.__version__
     assert facts["torch.threads"] == str(torch.get_num_threads())
     assert {"torch.built_for", "torch.float32_matmul_precision", "torch.cudnn_conv_precision"} <= facts.keys()
-    assert all(isinstance(value, str) for value in facts.values())
+    assert {type(value) for value in facts.values()} == {str}  # what PyTorch's own types would make a reader import it
+
+
+def test_accelerators_are_told_with_their_names_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(framework.devices()) == len(framework.accelerators())
+    cuda = SimpleNamespace(
+        get_device_properties=lambda _: SimpleNamespace(name="NVIDIA H200", total_memory=140 * 2**30)
+    )
+    monkeypatch.setattr(adapter, "_accelerators", lambda: ("cuda:0", "cuda:1"))
+    monkeypatch.setattr(torch, "get_device_module", lambda _: cuda)
+    assert [(device.label, device.name) for device in framework.devices()] == [
+        ("cuda:0", "NVIDIA H200"),
+        ("cuda:1", "NVIDIA H200"),
+    ]
+    monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace())
+    assert framework.devices()[0].memory_bytes is None
+
+
+def test_a_cudnn_that_pytorch_refuses_is_described_by_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("cuDNN version incompatibility")
+
+    monkeypatch.setattr(torch.backends.cudnn, "version", refuse)
+    assert framework.describe()["torch.cudnn"] == "cuDNN version incompatibility"

@@ -1,0 +1,36 @@
+"""What is worth knowing although nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.doctor.facts import Facts
+from harness.doctor.versions import major, newer
+
+
+def partly_hidden_gpus(facts: Facts) -> Iterator[str]:
+    """CUDA_VISIBLE_DEVICES leaves some of the GPUs visible."""
+    if 0 < facts.shown_gpus < len(facts.gpus):
+        value = facts.variable("CUDA_VISIBLE_DEVICES")
+        yield f"CUDA_VISIBLE_DEVICES={value!r} leaves {facts.shown_gpus} of {len(facts.gpus)} GPUs visible"
+
+
+def newer_cuda_than_the_drivers(facts: Facts) -> Iterator[str]:
+    """A build for a newer minor version of CUDA than the driver's, which runs all the same."""
+    for framework in facts.usable():
+        if newer(framework.cuda, facts.driver_cuda) and major(framework.cuda) == major(facts.driver_cuda):
+            yield (
+                f"{framework} is built for CUDA {framework.cuda} and the driver is for {facts.driver_cuda}: that runs, "
+                "but what is new in the later one may be missing"
+            )
+
+
+def nvcc_of_another_cuda(facts: Facts) -> Iterator[str]:
+    """A compiler with which PyTorch builds no extensions."""
+    torch = facts.find("torch")
+    nvcc, built = major(facts.nvcc), major(torch.cuda)
+    if nvcc and built and nvcc != built:
+        yield f"nvcc {facts.nvcc} cannot build extensions of {torch}, which is for CUDA {torch.cuda}"
+
+
+RULES = (partly_hidden_gpus, newer_cuda_than_the_drivers, nvcc_of_another_cuda)
