@@ -85,7 +85,7 @@ def error(relative: float) -> str:
 
 def named(name: str, value: float) -> str:
     """Return a value in the unit that stands at the end of its name, as in ``span_s`` or ``sm_clock_mhz``."""
-    for suffix, written in _WRITTEN.items():
+    for suffix, written in {**_WRITTEN, **_NAMED}.items():
         if name.endswith(suffix):
             return written(value)
     return count(value)
@@ -106,6 +106,7 @@ _WRITTEN: dict[str, Callable[[float], str]] = {  # the first suffix that fits co
     "_w": lambda value: f"{count(value)} W",
     "_c": lambda value: f"{count(value)} °C",
 }
+_NAMED: dict[str, Callable[[float], str]] = {"_utilisation": percent}  # the end says what it is, and stays in words
 
 
 def _scale(value: float, steps: tuple[tuple[float, str], ...]) -> tuple[float, str]:

@@ -62,6 +62,7 @@ def test_a_rounding_error_is_not_written_in_digits(value, text):
         ("gpu0_sm_clock_mhz", 1980.0, "1,980 MHz", "gpu0 sm clock"),
         ("gpu0_temperature_c", 60.0, "60 °C", "gpu0 temperature"),
         ("load_1min", 0.42, "0.420", "load 1min"),
+        ("cpu_utilisation", 0.971, "97 %", "cpu utilisation"),
     ],
 )
 def test_a_value_is_written_in_the_unit_at_the_end_of_its_name(name, value, text, words):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # every pytest session imports this module, and most measure nothing
+    import numpy as np
 
 
 def nothing() -> None:
     """Do nothing: the reset and the close of an arm that keeps no state."""
+
+
+def no_objection(_: Sequence[np.ndarray]) -> str | None:
+    """Find nothing wrong: the verification of an arm whose answer is checked against the baseline's alone."""
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,18 +29,22 @@ class Arm:
     synchronise; the referee does. ``items`` counts what one iteration processes.
 
     ``reset`` brings the arm back to the state in which it was built, so that ``checked_steps`` steps
-    after it give the same output in every arm of a trial.
+    after it give the same output in every arm of a trial. ``verify`` is given that output as host arrays in
+    float64, and returns a sentence where the answer is wrong in itself, whatever the other arms computed.
 
     ``contexts`` hold the global state that a technique sets; they are entered around every block,
-    outside the clock. ``observe`` measures facts other than time, in a pass of its own.
+    outside the clock. ``observe`` measures facts other than time, in a pass of its own. An arm that is ``watched``
+    runs once more, alone, to see how busy it keeps CPU and GPU and what memory all its processes hold.
     """
 
     step: Callable[[], Any]
     items: float = 1
     reset: Callable[[], None] = nothing
     checked_steps: int = 1
+    verify: Callable[[Sequence[np.ndarray]], str | None] = no_objection
     contexts: tuple[Callable[[], AbstractContextManager[Any]], ...] = ()
     observe: Callable[[], Mapping[str, float]] | None = None
+    watched: bool = False
     close: Callable[[], None] = nothing
 
     def inside(self, context: Callable[..., AbstractContextManager[Any]], *args: Any) -> Arm:

@@ -39,7 +39,7 @@ class Technique:
 
     ``tolerance`` maps a level, or ``"*"`` for every candidate level, to the relative numeric error, against the
     baseline, that it may cost. ``same_output`` is false where levels compute different things by design, as batch
-    sizes do; their outputs are then checked for themselves only.
+    sizes do, or names those that compute the same; the outputs of the others are checked for themselves only.
     ``environment`` maps a level to the variables with which its worker process must start; a technique
     that has any is compared between workers.
     """
@@ -51,7 +51,11 @@ class Technique:
     apply: Callable[[Build, str], Arm]
     tolerance: Mapping[str, float] = field(default_factory=dict)
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    same_output: bool = True
+    same_output: bool | tuple[str, ...] = True
+
+    def compared_at(self, level: str) -> bool:
+        """Say whether this level must compute what the baseline computes."""
+        return level in self.same_output if isinstance(self.same_output, tuple) else self.same_output
 
     def tolerance_at(self, level: str) -> float:
         """Return the relative numeric error that this level may cost."""
@@ -76,7 +80,7 @@ def technique(
     levels: tuple[str, ...] | Levels,
     tolerance: Mapping[str, float] | None = None,
     environment: Mapping[str, Mapping[str, str]] | None = None,
-    same_output: bool = True,
+    same_output: bool | tuple[str, ...] = True,
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
 

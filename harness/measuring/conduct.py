@@ -11,11 +11,10 @@ from random import Random
 from harness.errors import HarnessError, Unavailable
 from harness.experiment import ROUNDING, Trial
 from harness.frameworks import Framework
-from harness.measuring import check, telemetry
+from harness.measuring import alone, check, telemetry
 from harness.measuring.entrant import Entrant, effect_of, entrants, timing_of
 from harness.measuring.evidence import fewest_pairs
 from harness.measuring.measured import Measured
-from harness.measuring.memory import peak_rss_rise
 from harness.measuring.referee import Referee, StoppedError
 from harness.measuring.stopwatch import Stopwatch
 from harness.units import seconds
@@ -95,6 +94,7 @@ class Conduct:
         self.framework.seed(self.trial.setting.seed)
         entrant.arm = entrant.build()
         self.framework.synchronize()
+        entrant.watched = entrant.built.watched
         entrant.build_s = entrant.build_s or self.stopwatch.clock() - start
 
     def _hopeless(self, entrant: Entrant) -> str | None:
@@ -111,14 +111,14 @@ class Conduct:
         )
 
     def _check(self, entrant: Entrant) -> None:
-        """Check the output: first against the baseline's, later against the arm's own first one."""
+        """Check the output for itself, then first against the baseline's, later against the arm's own first one."""
         output = check.output_of(entrant.built, self.framework)
-        wrong = check.fault(output)
+        wrong = check.fault(output) or entrant.built.verify(output)
         baseline = self.entrants[0]
         if not wrong and entrant.output:
             drift = check.relative_error(output, entrant.output)
             wrong = check.too_far(drift, max(entrant.tolerance, ROUNDING), "its own output before the timing")
-        elif not wrong and entrant is not baseline and entrant.comparable and baseline.output:
+        elif not wrong and entrant is not baseline and entrant.comparable and baseline.stands:
             error = check.relative_error(output, baseline.output)
             entrant.price = replace(entrant.price, error=error, tolerance=entrant.tolerance)
             wrong = check.too_far(error, entrant.tolerance, "the baseline's")
@@ -197,23 +197,18 @@ class Conduct:
                 entrant.effect = effect_of(referee.judgement(index), referee.log_ratios[index])
 
     def _price(self, entrant: Entrant) -> None:
-        """Measure memory in a pass of its own, with the arm alone in the process."""
-        self.heard(f"{entrant.name}: memory")
+        """Measure memory and, where the arm asks for it, utilisation, in passes with the arm alone in the process."""
 
-        def alone() -> None:
+        def build() -> None:
             self._build(entrant)
-            check.output_of(entrant.built, self.framework)
-            entrant.close()
 
+        self.heard(f"{entrant.name}: memory")
         with self._withdrawing(entrant):
-            self.framework.free()
-            self.framework.reset_peak_memory()
-            try:
-                rise = peak_rss_rise(alone)
-                peak = self.framework.peak_memory_bytes()
-            finally:
-                self.framework.free()
-            entrant.price = replace(entrant.price, peak_rss_bytes=rise, allocator_peak_bytes=peak)
+            alone.memory(entrant, self.framework, build)
+        if entrant.stands and entrant.watched:
+            self.heard(f"{entrant.name}: utilisation")
+            with self._withdrawing(entrant):
+                alone.use(entrant, self.framework, build, self.stopwatch, cores=self.trial.setting.cores)
 
     @contextmanager
     def _withdrawing(self, entrant: Entrant) -> Iterator[None]:

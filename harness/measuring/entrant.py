@@ -33,6 +33,7 @@ class Entrant:
     price: Price = field(default_factory=Price)
     effect: Effect | None = None
     observed: dict[str, float] = field(default_factory=dict)
+    watched: bool = False
 
     @property
     def name(self) -> str:
@@ -94,7 +95,7 @@ def _entrant(trial: Trial, levels: Levels, fixed: list[tuple[Technique, str]], p
         levels=levels,
         build=lambda: stack([*toggled, *fixed], problem),
         tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
-        comparable=all(technique.same_output for technique, _ in switched),
+        comparable=all(technique.compared_at(level) for technique, level in switched),
     )
 
 

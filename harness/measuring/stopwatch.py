@@ -37,6 +37,13 @@ class Stopwatch:
             self.synchronize()
             return self.clock() - start
 
+    def run_for(self, arm: Arm, seconds: float, iterations: int) -> None:
+        """Run blocks of an arm until that much time has passed, at least one."""
+        end = self.clock() + seconds
+        self.block_s(arm, iterations)
+        while self.clock() < end:
+            self.block_s(arm, iterations)
+
     def iterations_per_block(self, arms: Sequence[Arm], min_block_s: float) -> list[int]:
         """Return for each arm how many iterations make a block that is long enough to time."""
         target_s = max(min_block_s, TIMER_COST_MULTIPLE * self.timer_cost_s())

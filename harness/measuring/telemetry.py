@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from harness import nvml
+from harness.measuring import family
 from harness.units import percent, significant
 
 BUSY_SHARE = 0.05  # of the cores taken by others is worth a sentence; below, a desktop's own daemons would be
@@ -51,7 +52,7 @@ class Snapshot:
 def read() -> Snapshot:
     """Return the counters as they stand."""
     machine, process = psutil.cpu_times(), psutil.Process()
-    family = _family(process)
+    processes = family.members()
     load = switches = None
     with suppress(OSError, AttributeError):
         load = os.getloadavg()[0]
@@ -59,29 +60,15 @@ def read() -> Snapshot:
         switches = process.num_ctx_switches()
     return Snapshot(
         cores=psutil.cpu_count() or 1,
-        own_cpu_s=sum(_cpu_s(member) for member in family),
+        own_cpu_s=family.cpu_s(processes),
         busy_cpu_s=sum(getattr(machine, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq")),
         stolen_cpu_s=getattr(machine, "steal", None),
         waiting_s=_waiting_s(),
         load_1min=load,
         voluntary_switches=switches.voluntary if switches else None,
         involuntary_switches=switches.involuntary if switches else None,
-        gpus=tuple(_gpu(state, {member.pid for member in family}) for state in nvml.gpus()),
+        gpus=tuple(_gpu(state, {member.pid for member in processes}) for state in nvml.gpus()),
     )
-
-
-def _family(process: psutil.Process) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        return [process, *process.children(recursive=True)]
-    return [process]
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    """Return the CPU time of a process and of its children that have ended."""
-    with suppress(psutil.Error):
-        times = process.cpu_times()
-        return float(times.user + times.system + times.children_user + times.children_system)
-    return 0.0
 
 
 def _waiting_s() -> float | None:

@@ -1,5 +1,6 @@
-"""Result files -> one tidy table -> effects, knees and crossovers. No framework, no pytest, no GPU."""
+"""Result files -> one tidy table -> effects, knees, crossovers and bottlenecks. No framework, no pytest, no GPU."""
 
+from harness.reading.bottleneck import Bottleneck, bottlenecks
 from harness.reading.crossover import SizeSweep, size_sweeps
 from harness.reading.facts import facts
 from harness.reading.files import Found, Result, find_results
@@ -7,10 +8,12 @@ from harness.reading.levels import LevelSweep, level_sweeps
 from harness.reading.table import effects, load
 
 __all__ = [
+    "Bottleneck",
     "Found",
     "LevelSweep",
     "Result",
     "SizeSweep",
+    "bottlenecks",
     "effects",
     "facts",
     "find_results",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+from harness.reading.bottleneck import bottlenecks
 from harness.reading.crossover import size_sweeps
 from harness.reading.files import Result
 from harness.reading.levels import level_sweeps
@@ -20,7 +22,7 @@ _SIZES = ("test", "framework", "workload", "level", "against", "axis", "directio
 
 
 def facts(result: Result) -> dict[str, Any]:
-    """Return effects, knees, crossovers and what was not measured, as JSON can hold them."""
+    """Return effects, knees, crossovers, bottlenecks and what was not measured, as JSON can hold them."""
     arms = load([result])
     found = effects(arms)
     missing = arms if arms.empty else arms[arms["outcome"] != "measured"]
@@ -32,6 +34,7 @@ def facts(result: Result) -> dict[str, Any]:
         "effects": _records(found, _EFFECT),
         "knees": [{name: getattr(sweep, name) for name in _LEVELS} for sweep in knees],
         "crossovers": [{name: getattr(sweep, name) for name in _SIZES} for sweep in size_sweeps(found)],
+        "bottlenecks": [asdict(found) for found in bottlenecks(result.run)],
         "not_measured": _records(missing, _MISSING),
     }
 

@@ -9,7 +9,7 @@ from datetime import UTC
 import pandas as pd
 
 from harness import units
-from harness.reading import Result, effects, load
+from harness.reading import Bottleneck, Result, bottlenecks, effects, load
 from harness.reading.table import in_words, rows_of
 from harness.record import Run, TrialRecord
 from harness.report.answer import Statement, statements
@@ -92,6 +92,7 @@ class Content:
     noise: str
     findings: list[Findings]
     thresholds: list[str]
+    bottlenecks: list[Bottleneck]
     wrong: list[Missing]
     missing: list[Missing]
     figures: list[Drawn]
@@ -116,7 +117,9 @@ def content_of(result: Result) -> Content:
     run, arms = result.run, load([result])
     found, noise = effects(arms), _noise(run)
     trials = {trial.id: trial for trial in run.trials}
-    lost = _missing(arms)
+    lost, held_back = _missing(arms), bottlenecks(run)
+    # What takes a burden off explains; it is no technique that a person could choose.
+    chosen = found[~found["trial"].isin([each.trial for each in held_back])] if held_back else found
     return Content(
         name=result.name,
         taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
@@ -126,10 +129,11 @@ def content_of(result: Result) -> Content:
         counted=_counted(run, found),
         noise=f"±{units.percent(noise)}",
         findings=[
-            Findings(verdict=verdict, heading=heading, statements=statements(found, verdict, trials, noise))
+            Findings(verdict=verdict, heading=heading, statements=statements(chosen, verdict, trials, noise))
             for verdict, heading in _HEADINGS.items()
         ],
         thresholds=list(thresholds_in_words(arms, found)),
+        bottlenecks=held_back,
         wrong=[each for each in lost if each.outcome == _WRONG],
         missing=[each for each in lost if each.outcome != _WRONG],
         figures=draw(arms, found, noise),

@@ -35,6 +35,18 @@ def cores(build: Build, level: str) -> Arm:
     return build().inside(flag_set_to, level)
 
 
+@technique("fake", levels=("one", "two", "sum"), same_output=("two",))
+def term(build: Build, level: str) -> Arm:
+    """What is computed: the same twice, or something else."""
+    return build(layout=level)
+
+
+@technique("fake", levels=("off", "on"), same_output=False)
+def noise(build: Build, level: str) -> Arm:
+    """Something random."""
+    return build(layout=level)
+
+
 @technique("fake", levels=("off", "on"))
 def unknown_option(build: Build, level: str) -> Arm:
     """Something that the table does not offer."""
@@ -77,6 +89,11 @@ def test_levels_may_depend_on_the_machine() -> None:
 
 def test_a_tolerance_is_the_levels_own_or_everyones_or_rounding() -> None:
     assert (layout.tolerance_at("packed"), flag.tolerance_at("on"), cores.tolerance_at("2")) == (0.5, 0.25, 1e-4)
+
+
+def test_levels_compute_the_same_unless_the_declaration_says_otherwise() -> None:
+    assert [term.compared_at(level) for level in ("two", "sum")] == [True, False]
+    assert (flag.compared_at("on"), noise.compared_at("on")) == (True, False)
 
 
 def test_names_and_summaries_come_from_the_declaration() -> None:

@@ -1,6 +1,6 @@
 """One trial from building to price, on the fake asynchronous device: what becomes of each arm."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -25,6 +25,7 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
     behaviours = {
         "plain": lambda: _step(1e-3),
         "double": lambda: _step(0.5e-3),
+        "unphysical": lambda: _step(0.5e-3, 1.00001),
         "wrong": lambda: _step(0.5e-3, 1.5),
         "nan": lambda: _step(0.5e-3, float("nan")),
         "slow": lambda: _step(60.0),
@@ -41,7 +42,12 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
             raise MemoryError("no room for another build")
     if speed == "missing":
         _raise(Unavailable("the fake chip has no such unit"))
-    return Arm(step=behaviours[speed], items=4)
+    return Arm(step=behaviours[speed], items=4, verify=_above_one)
+
+
+def _above_one(output: Sequence[np.ndarray]) -> str | None:
+    lost = float(output[0].sum() - output[0].size)
+    return f"energy is not conserved: {lost:.5f} appeared" if 0 < lost < 0.1 else None
 
 
 def _step(seconds: float, value: float = 1.0) -> np.ndarray:
@@ -68,6 +74,7 @@ def _raise(error: Exception) -> np.ndarray:
     levels=(
         "plain",
         "double",
+        "unphysical",
         "wrong",
         "nan",
         "slow",
@@ -118,6 +125,7 @@ def test_a_faster_arm_is_measured_with_its_price() -> None:
     ("level", "outcome", "reason"),
     [
         ("wrong", "wrong-output", "off the baseline's by 0.500 relative"),
+        ("unphysical", "wrong-output", "energy is not conserved: 0.00003 appeared"),
         ("nan", "wrong-output", "NaN"),
         ("missing", "unavailable", "the fake chip has no such unit"),
         ("hungry", "out-of-memory", "MemoryError: cannot allocate 1 PB"),
@@ -160,6 +168,14 @@ def test_without_a_baseline_nothing_is_compared_and_every_arm_says_so() -> None:
     assert baseline.outcome == "failed"
     assert candidate.outcome == "unavailable"
     assert "there is no baseline to compare with: ZeroDivisionError" in candidate.reason
+
+
+def test_a_baseline_that_is_wrong_in_itself_has_no_speed_and_nobody_is_measured_by_it() -> None:
+    baseline, near, far = measure("unphysical", "plain", "wrong").arms
+    assert (baseline.outcome, baseline.timing) == ("wrong-output", None)
+    for candidate in (near, far):
+        assert candidate.outcome == "unavailable"
+        assert candidate.reason.endswith("no baseline to compare with: energy is not conserved: 0.00003 appeared")
 
 
 def test_a_baseline_whose_candidates_cannot_run_is_timed_all_the_same() -> None:

@@ -222,6 +222,21 @@ def test_a_crossover_that_cannot_be_told_is_not_made_up(text_of, speedups, words
     assert words in text_of(*by_size(speedups))
 
 
+def test_what_holds_training_back_is_part_of_the_answer(text_of, tmp_path):
+    baseline = arm({"relief": "none"}, 1.0, observed={"cpu_utilisation": 0.52, "rss_bytes": 2.0**30})
+    decoded = arm({"relief": "decoded"}, 0.4, effect=effect(2.5, 2.4, 2.6, "faster"))
+    said = text_of(trial(baseline, decoded))
+    found = "net (torch) is input-bound: without decoding it is 2.50× (2.40–2.60) as fast"
+    assert f"What holds training back {found}" in said
+    assert "What pays" not in said
+    assert "Nothing was compared" not in said
+    assert said.index(found) < said.index("Machine and configuration")
+    assert "CPU 52 % busy." in said
+    assert "cpu utilisation" in said
+    assert "1.00 GiB" in said
+    assert f"- {found}" in (tmp_path / "reports" / "a" / "summary.md").read_text()
+
+
 def test_a_folder_that_cannot_be_written_is_named_in_one_line(tmp_path):
     (tmp_path / "reports").write_text("a file in the way")
     with pytest.raises(BadInput, match=r"cannot be written.*--output") as raised:

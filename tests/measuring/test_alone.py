@@ -1,0 +1,86 @@
+"""What is seen of an arm that runs alone after the timing, and that only those arms run which ask for it."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
+from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.conduct import Conduct
+from harness.measuring.utilisation import LEAST_S
+from harness.record import ArmRecord
+
+STEP_S = 20e-3
+FEW = 10  # steps that an arm makes while no other is built, beside those in which it is watched
+
+clock = FakeClock()
+device = FakeDevice(clock)
+open_arms: list[Arm] = []
+alone: Counter[str] = Counter()
+
+
+@workload("fake", unit="row")
+def guarded_table(_: Setting, *, guard: str = "off") -> Arm:
+    """A table that takes 20 milliseconds, or breaks after a while alone."""
+
+    def step() -> np.ndarray:
+        alone[guard] += open_arms == [arm]
+        if guard == "frail" and alone[guard] > FEW:
+            raise ZeroDivisionError("division by zero")
+        device.launch(STEP_S)
+        return np.ones(3)
+
+    arm = Arm(
+        step=step,
+        watched=guard != "off",
+        observe=lambda: {"wait_share": 0.25},
+        close=lambda: open_arms.remove(arm),
+    )
+    open_arms.append(arm)
+    return arm
+
+
+@technique("fake", levels=("off", "on", "frail"))
+def guard(build: Build, level: str) -> Arm:
+    """Whether the arm asks to be watched."""
+    return build(guard=level)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left() -> Any:
+    alone.clear()
+    yield
+    assert open_arms == []
+
+
+def measure(*levels: str, **plan: Any) -> list[ArmRecord]:
+    arms = tuple({"guard": level} for level in levels)
+    plan = {"budget_s": 0.5} | plan
+    trial = Trial(framework="fake", workload="guarded-table", arms=arms, setting=Setting(cores=2), plan=Plan(**plan))
+    return Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+
+
+def test_an_arm_that_asks_for_it_is_watched_beside_what_it_observes_itself() -> None:
+    unwatched, watched = measure("off", "on")
+    assert unwatched.observed == {"wait_share": 0.25}
+    assert watched.observed["wait_share"] == 0.25
+    assert watched.observed["rss_bytes"] > 0
+    assert watched.observed["cpu_utilisation"] >= 0
+
+
+def test_it_runs_alone_for_as_long_as_it_is_watched_and_others_hardly() -> None:
+    measure("off", "on")
+    assert alone["on"] >= LEAST_S / STEP_S
+    assert alone["off"] < FEW
+
+
+def test_an_arm_that_stops_while_it_is_watched_says_so() -> None:
+    _, frail = measure("off", "frail")
+    assert (frail.outcome, frail.reason) == ("failed", "ZeroDivisionError: division by zero")
+
+
+def test_a_rehearsal_watches_nothing() -> None:
+    assert [arm.observed for arm in measure("off", "on", rehearse=True)] == [{}, {}]
