@@ -12,6 +12,7 @@ import threadpoolctl
 
 import harness.techniques.cupy
 import harness.techniques.numpy
+import harness.techniques.torch_arrays
 import harness.workloads.arrays  # noqa: F401  declares the workloads
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload, stack
@@ -46,7 +47,7 @@ def test_the_array_libraries_start_with_numpy_as_the_baseline() -> None:
 
 
 def test_an_array_library_that_does_not_apply_says_so() -> None:
-    with pytest.raises(Unavailable, match="matrix-product is not elementwise"):
+    with pytest.raises(Unavailable, match="only elementwise operations can be fused"):
         arm_at("cupy", "array_library", "fused")
 
 
@@ -106,3 +107,10 @@ def test_keeping_memory_ends_the_page_faults_of_temporaries() -> None:
         printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
         faults[level] = float(printed)
     assert faults["keep"] < 10 < faults["default"]
+
+
+def test_pytorch_as_an_array_library_starts_with_numpy_as_the_baseline() -> None:
+    declared = find_technique("torch", "array_library")
+    assert declared.levels == ("numpy", "torch-cpu", "torch-accelerator")
+    assert declared.tolerance_at("torch-cpu") < declared.tolerance_at("torch-accelerator")
+    assert arm_at("torch", "array_library", "torch-cpu").step().shape == (20, 20)

@@ -120,7 +120,7 @@ def test_a_size_that_is_no_count_is_refused_in_one_line(elements: object) -> Non
 
 
 def test_an_unknown_array_library_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(BadInput, match="'jax'; expected one of: numpy, resident, round-trip, fused"):
+    with pytest.raises(BadInput, match="'jax'; expected one of: numpy, resident, round-trip, fused, torch-cpu, torch-"):
         build("sort", array_library="jax")
 
 
@@ -151,7 +151,7 @@ def test_a_fused_arm_compiles_once_and_keeps_its_data_resident(name: str, device
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ELEMENTWISE])
 def test_what_is_not_elementwise_says_that_it_cannot_be_fused(name: str) -> None:
-    with pytest.raises(Unavailable, match=f"^{name} is not elementwise"):
+    with pytest.raises(Unavailable, match="only elementwise operations can be fused"):
         build(name, elements=100, array_library="fused")
 
 

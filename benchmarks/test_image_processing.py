@@ -1,0 +1,24 @@
+"""Do blur, resize, colour conversion and histograms pay on CuPy or PyTorch, for one photograph and for a stack?
+
+Every arm's answer must agree with a float64 reference, NumPy's and SciPy's too.
+"""
+
+import pytest
+
+from harness import toggles
+
+WORKLOADS = ["gaussian-blur", "image-resize", "colour-conversion", "histogram"]
+
+
+@pytest.mark.parametrize("frames", [1, 8])
+@pytest.mark.parametrize("workload", WORKLOADS)
+@toggles("torch", "array_library")
+def test_image_processing_torch(measure, workload, frames, array_library):
+    measure(workload, frames=frames, array_library=array_library)
+
+
+@pytest.mark.parametrize("frames", [1, 8])
+@pytest.mark.parametrize("workload", WORKLOADS)
+@toggles("cupy", "array_library")
+def test_image_processing_cupy(measure, workload, frames, array_library):
+    measure(workload, frames=frames, array_library=array_library)

@@ -1,0 +1,14 @@
+"""What can be switched between NumPy and PyTorch as an array library."""
+
+from __future__ import annotations
+
+from harness.experiment import ROUNDING, Arm, Build, technique
+
+
+# TF32, on by default in cuDNN's convolutions, keeps ten bits of the fraction: 5e-4 per factor.
+@technique(
+    "torch", levels=("numpy", "torch-cpu", "torch-accelerator"), tolerance={"torch-accelerator": 2e-3, "*": ROUNDING}
+)
+def array_library(build: Build, level: str) -> Arm:
+    """NumPy on the host, or PyTorch's arrays: on the CPU with all of its threads, or resident on the accelerator."""
+    return build(array_library=level)
