@@ -20,7 +20,7 @@ def _devices(host: Host) -> tuple[str, ...]:
 def device(build: Build, level: str) -> Arm:
     """The CPU or an accelerator."""
     if level == "accelerator":
-        _need_accelerator()
+        need_accelerator()
     return build(device=level)
 
 
@@ -30,7 +30,7 @@ def threads(build: Build, level: str) -> Arm:
     count = 1 if level == "1" else cpu_count()
     if level == "all" and count == 1:
         raise Unavailable("this process has one core, so there are no more threads to compare with")
-    return build().inside(_thread_count, count)
+    return build().inside(thread_count, count)
 
 
 @technique("torch", levels=("resident", "round-trip"))
@@ -61,7 +61,7 @@ def amp(build: Build, level: str) -> Arm:
 def pin_memory(build: Build, level: str) -> Arm:
     """Page-locked host memory, which an accelerator reads without the CPU."""
     if level == "on":
-        _need_accelerator()
+        need_accelerator()
     return build(pin_memory=level == "on")
 
 
@@ -69,7 +69,7 @@ def pin_memory(build: Build, level: str) -> Arm:
 def non_blocking(build: Build, level: str) -> Arm:
     """Copies to the device that do not make the host wait."""
     if level == "on":
-        _need_accelerator()  # within the host's memory there is nobody to wait for
+        need_accelerator()  # within the host's memory there is nobody to wait for
     return build(non_blocking=level == "on")
 
 
@@ -97,7 +97,8 @@ def prefetch_factor(build: Build, level: str) -> Arm:
 
 
 @contextmanager
-def _thread_count(count: int) -> Iterator[None]:
+def thread_count(count: int) -> Iterator[None]:
+    """Let so many threads work on one operation, and put their number back."""
     import torch
 
     before = torch.get_num_threads()
@@ -108,8 +109,8 @@ def _thread_count(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _need_accelerator() -> None:
-    import torch
+def need_accelerator() -> None:
+    """Make a level unavailable where PyTorch sees no accelerator."""
+    from harness.workloads import devices  # here, because pytest's own process imports no framework
 
-    if not torch.accelerator.is_available():
-        raise Unavailable(f"torch {torch.__version__} sees no accelerator")
+    devices.accelerator()

@@ -1,4 +1,4 @@
-"""Copies from host memory to the device, raw and through a data loader."""
+"""Copies between host memory and the device, raw and through a data loader."""
 
 from __future__ import annotations
 
@@ -20,14 +20,49 @@ def host_to_device_copy(
     import torch
 
     from harness.workloads import devices
-    from harness.workloads.rotation import VARIANTS, Rotation
 
-    generator = torch.Generator().manual_seed(setting.seed)
-    sources = [torch.randn(mebibytes * 2**18, generator=generator) for _ in range(VARIANTS)]
+    place = devices.accelerator(device)
+    sources = _tensors(setting, mebibytes)
     if pin_memory:
         sources = [source.pin_memory() for source in sources]
+    return _copying(sources, torch.empty_like(sources[0], device=place), non_blocking)
+
+
+@workload("torch", unit="byte")
+def device_to_host_copy(
+    setting: Setting,
+    *,
+    mebibytes: int = 16,
+    device: str | None = None,
+    pin_memory: bool = False,
+    non_blocking: bool = False,
+) -> Arm:
+    """Copying a tensor from the device to host memory."""
+    import torch
+
+    from harness.workloads import devices
+
+    place = devices.accelerator(device)
+    sources = [source.to(place) for source in _tensors(setting, mebibytes)]
+    target = torch.empty(sources[0].shape, pin_memory=pin_memory)
+    return _copying(sources, target, non_blocking)
+
+
+def _tensors(setting: Setting, mebibytes: int) -> list[Any]:
+    """Return float32 tensors in host memory."""
+    import torch
+
+    from harness.workloads.rotation import VARIANTS
+
+    generator = torch.Generator().manual_seed(setting.seed)
+    return [torch.randn(mebibytes * 2**18, generator=generator) for _ in range(VARIANTS)]
+
+
+def _copying(sources: list[Any], target: Any, non_blocking: bool) -> Arm:
+    """Return the arm that copies the sources in turn to the same place."""
+    from harness.workloads.rotation import Rotation
+
     rotation = Rotation(sources)
-    target = torch.empty_like(sources[0], device=devices.chosen(device))
     return Arm(
         step=lambda: target.copy_(rotation.take(), non_blocking=non_blocking),
         items=target.nbytes,

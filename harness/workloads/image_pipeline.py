@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from harness.errors import BadInput
 from harness.experiment import Arm, Setting, workload
 
 
@@ -50,6 +50,7 @@ def image_loading(
 def image_training(
     setting: Setting,
     *,
+    model: str = "resnet18",
     images: int | None = None,
     batch_size: int | None = None,
     device: str | None = None,
@@ -59,30 +60,60 @@ def image_training(
     prefetch_factor: int = 2,
     pin_memory: bool = False,
     non_blocking: bool = False,
+    loading: str = "blocking",
 ) -> Arm:
-    """An epoch of training ResNet-18 on image files that are decoded from disk."""
-    from harness.workloads import devices, models
+    """An epoch of training ResNet-18, or the CNN of introductory texts, on image files that are decoded from disk."""
+    from harness.workloads import devices
+    from harness.workloads.prefetching import arrival
     from harness.workloads.trainer import Trainer
 
-    side = setting.choose(small=48, full=224)
+    place = devices.chosen(device)
+    arriving = arrival(loading, place)
+    side, drawn, problem = _learner(setting, model)
     epochs, items, classes = _epochs(
         setting,
         side=side,
-        items=images or setting.choose(small=24, full=128),
+        items=images or drawn,
         batch_size=batch_size or setting.choose(small=8, full=16),
         workers=workers,
         persistent_workers=persistent_workers,
         prefetch_factor=prefetch_factor,
-        pin_memory=pin_memory,
+        pin_memory=pin_memory or loading == "device",  # else its copies would wait for the device
     )
-    problem = models.resnet18(side=side, classes=max(2, classes))
-    trainer = Trainer(problem.model, seed=setting.seed, device=devices.chosen(device), autocast=autocast)
+    network = problem(max(2, classes)).model
+    trainer = Trainer(network, seed=setting.seed, device=place, autocast=autocast)
+    return _training(trainer, lambda: arriving(epochs), items, non_blocking, epochs.close)
+
+
+def _learner(setting: Setting, model: str) -> tuple[int, int, Callable[[int], Any]]:
+    """Return a model's image side in pixels, its images an epoch, and what makes its problem for so many classes."""
+    from harness.workloads import models
+
+    if model == "cnn":
+        return 32, setting.choose(small=64, full=128), lambda classes: models.cnn(classes=classes)
+    if model == "resnet18":
+        side = setting.choose(small=48, full=224)
+        images = setting.choose(small=24, full=128)
+        return side, images, lambda classes: models.resnet18(side=side, classes=classes)
+    raise BadInput(f"unknown model {model!r}; expected one of: resnet18, cnn")
+
+
+def _training(
+    trainer: Any, epoch: Callable[[], Iterator[Any]], items: int, non_blocking: bool, close: Callable[[], None]
+) -> Arm:
+    """Return the arm that trains on every batch of an epoch."""
 
     def train_on(batch: Any) -> Any:
         return trainer.train_on(*(part.to(trainer.device, non_blocking=non_blocking) for part in batch))
 
-    arm = Arm(step=lambda: _last(map(train_on, epochs)), items=items, reset=trainer.reset)
-    return replace(arm, observe=lambda: _waiting(epochs, train_on), close=epochs.close)
+    return Arm(
+        step=lambda: _last(map(train_on, epoch())),
+        items=items,
+        reset=trainer.reset,
+        observe=lambda: _waiting(epoch, train_on),
+        watched=True,
+        close=close,
+    )
 
 
 def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **options: Any) -> tuple[Any, int, int]:
@@ -105,11 +136,11 @@ def _last(outputs: Iterable[Any]) -> Any:
     return deque(outputs, maxlen=1).pop()
 
 
-def _waiting(epochs: Any, train_on: Any) -> Mapping[str, float]:
+def _waiting(epoch: Callable[[], Iterator[Any]], train_on: Any) -> Mapping[str, float]:
     """Return the share of an epoch in which training waited for data."""
     start_s = time.perf_counter()
     waited_s = 0.0
-    batches = iter(epochs)
+    batches = epoch()
     while True:
         asked_s = time.perf_counter()
         batch = next(batches, None)

@@ -28,7 +28,7 @@ class Problem:
         return self.inputs(size, generator), torch.randint(self.classes, (size,), generator=generator)
 
 
-def cnn() -> Problem:
+def cnn(*, classes: int = 10) -> Problem:
     """Two convolutions, 3-16-32 channels, and two linear layers on 32×32 images."""
 
     def model() -> Any:
@@ -42,10 +42,10 @@ def cnn() -> Problem:
             nn.Flatten(),
             nn.Linear(32 * 8 * 8, 128),
             nn.ReLU(),
-            nn.Linear(128, 10),
+            nn.Linear(128, classes),
         )
 
-    return Problem(model=model, inputs=_images(32), classes=10)
+    return Problem(model=model, inputs=_images(32), classes=classes)
 
 
 def mlp() -> Problem:

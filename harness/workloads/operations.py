@@ -1,11 +1,14 @@
-"""Plain tensor operations in PyTorch, on data that stays on the device or is sent there and back in every step."""
+"""Plain tensor operations in PyTorch, on data that stays on the device or is sent there and back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from harness.errors import BadInput
 from harness.experiment import Arm, Setting, workload
+
+INTERMEDIATES = ("resident", "round-trip")
 
 
 @workload("torch", unit="operation")
@@ -22,6 +25,43 @@ def chain_torch(
 ) -> Arm:
     """A chain of four elementwise operations on float32 vectors: product, sum, tanh, square."""
     return _arm(setting, (elements,), lambda a, b: (a * b + a).tanh().square(), elements, device, data_location)
+
+
+@workload("torch", unit="element")
+def operation_chain(
+    setting: Setting,
+    *,
+    operations: int = 4,
+    elements: int | None = None,
+    device: str | None = None,
+    intermediates: str = "resident",
+) -> Arm:
+    """A chain of multiply-adds on float32 vectors on the accelerator; throughput counts elements of every operation.
+
+    Results between them stay there, or visit the host after every operation, as where other code works on them.
+    """
+    if intermediates not in INTERMEDIATES:
+        raise BadInput(f"unknown intermediates {intermediates!r}; expected one of: {', '.join(INTERMEDIATES)}")
+    import torch
+
+    from harness.workloads import devices
+    from harness.workloads.rotation import VARIANTS, Rotation
+
+    place = devices.accelerator(device)
+    count = elements or setting.choose(small=1_000_000, full=16_000_000)
+    generator = torch.Generator().manual_seed(setting.seed)
+    factor = torch.rand(count, generator=generator).to(place)  # below 1, so that the chain stays bounded
+    rotation = Rotation([torch.randn(count, generator=generator).to(place) for _ in range(VARIANTS)])
+
+    def step() -> Any:
+        summand = result = rotation.take()
+        for _ in range(operations):
+            result = torch.addcmul(summand, result, factor)
+            if intermediates == "round-trip":
+                result = result.to("cpu").to(place)
+        return result
+
+    return Arm(step=step, items=operations * count, reset=rotation.restart)
 
 
 def _arm(

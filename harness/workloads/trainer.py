@@ -14,16 +14,25 @@ AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Trainer:
-    """A classifier with SGD and momentum; the same seed gives the same weights on every device.
+    """A model with SGD and momentum, a classifier by default; the same seed gives the same weights on every device.
 
     ``autocast`` is ``"fp32"``, ``"bf16"`` or ``"fp16"``, the last with a gradient scaler.
     """
 
-    def __init__(self, model: Callable[[], Any], *, seed: int, device: Any, autocast: str = "fp32") -> None:
+    def __init__(
+        self,
+        model: Callable[[], Any],
+        *,
+        seed: int,
+        device: Any,
+        autocast: str = "fp32",
+        loss: Callable[[Any, Any], Any] = cross_entropy,
+    ) -> None:
         if autocast not in AUTOCAST:
             raise BadInput(f"unknown precision {autocast!r}; expected one of: {', '.join(AUTOCAST)}")
         self._make = model
         self._seed = seed
+        self._loss = loss
         self.device = device
         self._dtype = AUTOCAST[autocast]
         self._model = self._seeded().to(device).train()
@@ -35,14 +44,21 @@ class Trainer:
     def train_on(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
         """Learn from one batch; return the loss and the logits from before the weights changed."""
         self._optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None):
-            output = self._model(inputs)
-            logits = output if isinstance(output, torch.Tensor) else output.logits
-            loss = cross_entropy(logits, labels)
+        with self._autocast():
+            logits = self._logits(inputs)
+            loss = self._loss(logits, labels)
         self._scaler.scale(loss).backward()
         self._scaler.step(self._optimizer)
         self._scaler.update()
         return loss.detach(), logits.detach()
+
+    def predict(self, inputs: Any) -> Any:
+        """Return the logits, in the precision of the training and without learning."""
+        self._model.eval()
+        with torch.no_grad(), self._autocast():
+            logits = self._logits(inputs)
+        self._model.train()
+        return logits
 
     def reset(self) -> None:
         """Return to the initial weights, without momentum, gradients or a changed gradient scale."""
@@ -55,3 +71,10 @@ class Trainer:
     def _seeded(self) -> Any:
         torch.manual_seed(self._seed)
         return self._make()
+
+    def _autocast(self) -> Any:
+        return torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None)
+
+    def _logits(self, inputs: Any) -> Any:
+        output = self._model(inputs)
+        return output if isinstance(output, torch.Tensor) else output.logits

@@ -1,25 +1,43 @@
-"""Copies to the device bring what the host holds, raw and through a loader."""
+"""Copies to the device and back bring what was sent, raw and through a loader."""
 
 from typing import Any
 
 import pytest
+import torch
 
 import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import Unavailable
 from harness.experiment import Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 framework = load("torch")
+COPIES = ("host-to-device-copy", "device-to-host-copy")
 
 
-def test_a_copy_counts_bytes_and_its_sources_vary() -> None:
-    arm = find_workload("host-to-device-copy").build(Setting(), mebibytes=1, device="cpu")
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_counts_bytes_and_its_sources_vary(name: str) -> None:
+    arm = find_workload(name).build(Setting(), mebibytes=1, device="cpu")
     assert arm.items == 2**20
     first, second = framework.to_host(arm.step()), framework.to_host(arm.step())
     assert check.relative_error(first, second) > 1
     arm.reset()
     assert check.relative_error(framework.to_host(arm.step()), first) == 0
+
+
+def test_both_ways_bring_the_same() -> None:
+    there, back = (
+        check.output_of(find_workload(name).build(Setting(), mebibytes=1, device="cpu"), framework) for name in COPIES
+    )
+    assert check.relative_error(back, there) == 0
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
+@pytest.mark.parametrize("name", COPIES)
+def test_without_an_accelerator_there_is_nowhere_to_copy(name: str) -> None:
+    with pytest.raises(Unavailable, match=r"torch .* sees no accelerator"):
+        find_workload(name).build(Setting(), mebibytes=1)
 
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"workers": 1, "non_blocking": True}], ids=["plain", "beside"])

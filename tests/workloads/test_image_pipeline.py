@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
+from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Plan, Setting, Trial, find_workload
 from harness.frameworks import load
 from harness.measuring import check
@@ -93,6 +93,21 @@ def test_more_workers_than_cores_are_refused_with_both_numbers(built: Any) -> No
 def test_training_says_in_which_share_of_the_time_it_waited_for_data(built: Any) -> None:
     arm = built("image-training", workers=0, batch_size=4)
     assert 0 < arm.observe()["wait_share"] < 1
+
+
+def test_the_small_network_and_resnet_learn_different_things_from_the_same_images(built: Any) -> None:
+    small, resnet = (
+        check.output_of(built("image-training", workers=0, batch_size=4, model=name), framework)
+        for name in ("cnn", "resnet18")
+    )
+    assert check.fault(small) is None
+    assert [part.shape for part in small] == [part.shape for part in resnet]
+    assert check.relative_error(small, resnet) > 1e-3
+
+
+def test_an_unknown_model_is_named_with_those_that_exist(built: Any) -> None:
+    with pytest.raises(BadInput, match="'vgg'; expected one of: resnet18, cnn"):
+        built("image-training", model="vgg")
 
 
 def test_loader_processes_start_within_a_measuring_worker(images: Path) -> None:
