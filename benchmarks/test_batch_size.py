@@ -12,3 +12,8 @@ from harness import toggles
 @toggles("torch", "batch_size")
 def test_batch_size(measure, workload, batch_size):
     measure(workload, batch_size=batch_size)
+
+
+@toggles("tensorflow", "batch_size")
+def test_batch_size_keras(measure, batch_size):
+    measure("cnn-train-keras", batch_size=batch_size)

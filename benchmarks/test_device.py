@@ -25,3 +25,15 @@ def test_device_in_training(measure, device):
 @toggles("torch", "threads")
 def test_cpu_threads(measure, workload, threads):
     measure(workload, device="cpu", threads=threads)
+
+
+@pytest.mark.parametrize("data_location", ["resident", "round-trip"])
+@pytest.mark.parametrize("side", [64, 1024])
+@toggles("tensorflow", "device")
+def test_device_by_size_tensorflow(measure, side, data_location, device):
+    measure("matmul-tensorflow", side=side, data_location=data_location, device=device)
+
+
+@toggles("tensorflow", "device")
+def test_device_in_training_keras(measure, device):
+    measure("cnn-train-keras", device=device)

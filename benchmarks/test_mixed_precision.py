@@ -9,3 +9,9 @@ from harness import toggles
 @toggles("torch", "amp")
 def test_mixed_precision(measure, workload, amp):
     measure(workload, amp=amp)
+
+
+@pytest.mark.parametrize("workload", ["cnn-train-keras", "resnet50-train-keras"])
+@toggles("tensorflow", "mixed_precision")
+def test_mixed_precision_keras(measure, workload, mixed_precision):
+    measure(workload, mixed_precision=mixed_precision)

@@ -3,7 +3,7 @@
 import pytest
 from project import Project
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "apart"]
 
 
 @pytest.fixture

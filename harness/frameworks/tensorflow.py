@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,6 @@ _OUT_OF_MEMORY = (
 )
 
 
-_CPU = "CPU:0"
-
-
 class TensorFlow:
     """TensorFlow on the CPU and every GPU."""
 
@@ -59,14 +57,14 @@ class TensorFlow:
         return isinstance(error, tf.errors.OpError) and any(text in str(error).lower() for text in _OUT_OF_MEMORY)
 
     def reset_peak_memory(self) -> None:
-        """Start a new peak on every device that keeps one."""
-        for device in (_CPU, *self.accelerators()):
+        """Start a new peak on every GPU."""
+        for device in self.accelerators():
             if _peak_bytes(device) is not None:
                 tf.config.experimental.reset_memory_stats(device)
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the GPUs' peak; where nothing was put on any, the CPU allocator's, or None where it keeps none."""
-        return sum(_peak_bytes(device) or 0 for device in self.accelerators()) or _peak_bytes(_CPU)
+        """Return the GPUs' peak; None where nothing was put on any, since the CPU's allocator counts large tensors only."""
+        return sum(_peak_bytes(device) or 0 for device in self.accelerators()) or None
 
     def free(self) -> None:
         """Drop what only reference cycles keep alive, such as models and traced functions."""
@@ -91,7 +89,7 @@ class TensorFlow:
         build = tf.sysconfig.get_build_info()
         return {
             "tensorflow.version": tf.__version__,
-            "tensorflow.built_for": f"CUDA {build['cuda_version']}" if build.get("is_cuda_build") else "CPU",
+            "tensorflow.built_for": _built_for(build),
             "tensorflow.cudnn": str(build.get("cudnn_version")),
             "tensorflow.architectures": " ".join(build.get("cuda_compute_capabilities", ())),
             "tensorflow.intra_op_threads": str(tf.config.threading.get_intra_op_parallelism_threads() or "default"),
@@ -104,10 +102,16 @@ class TensorFlow:
         }
 
 
+def _built_for(build: Mapping[str, Any]) -> str:
+    if build.get("is_cuda_build"):
+        return f"CUDA {build.get('cuda_version')}"
+    return "ROCm" if build.get("is_rocm_build") else "CPU"
+
+
 def _peak_bytes(device: str) -> int | None:
     try:
         return int(tf.config.experimental.get_memory_info(device)["peak"])
-    except ValueError:  # an allocator without statistics, as the CPU's where TensorFlow was built without oneDNN
+    except ValueError:  # an allocator that keeps no statistics
         return None
 
 

@@ -1,5 +1,51 @@
 """What is computed. Importing this package declares every workload, and imports no framework."""
 
-from harness.workloads import arrays, copies, image_pipeline, operations, training
+from harness.workloads import (
+    arrays,
+    burdened_training,
+    checkpoints,
+    copies,
+    digits_training,
+    evaluation,
+    image_pipeline,
+    image_processing,
+    inception,
+    keras_inception,
+    keras_training,
+    logged_training,
+    monte_carlo,
+    operations,
+    overlap,
+    particles,
+    stencils,
+    tabular_training,
+    tensorflow_operations,
+    tf_images,
+    training,
+    vectorising,
+)
 
-__all__ = ["arrays", "copies", "image_pipeline", "operations", "training"]
+__all__ = [
+    "arrays",
+    "burdened_training",
+    "checkpoints",
+    "copies",
+    "digits_training",
+    "evaluation",
+    "image_pipeline",
+    "image_processing",
+    "inception",
+    "keras_inception",
+    "keras_training",
+    "logged_training",
+    "monte_carlo",
+    "operations",
+    "overlap",
+    "particles",
+    "stencils",
+    "tabular_training",
+    "tensorflow_operations",
+    "tf_images",
+    "training",
+    "vectorising",
+]

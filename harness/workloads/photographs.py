@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from harness.errors import BadInput, Unavailable
+from harness.errors import Unavailable
 from harness.experiment import Setting
+from harness.workloads.cache_folder import kept
 
 SIDE_PX = 256
 QUALITY = 90
 SEED = 0
 SMALLEST_PX, LARGEST_PX = 192, 400  # of the square that is cut out, before it is scaled to SIDE_PX
-CACHE_VARIABLE = "ACCELBENCH_CACHE"
 
 
 def folder(setting: Setting) -> Path:
@@ -33,36 +31,8 @@ def crops(count: int) -> Path:
         BadInput: the cache folder cannot be written to.
         Unavailable: scikit-learn or Pillow is not installed.
     """
-    home = _cache() / f"photographs-{SIDE_PX}px-q{QUALITY}-seed{SEED}-{count}"
-    if home.is_dir():
-        return home
-    try:
-        home.parent.mkdir(parents=True, exist_ok=True)
-        # Written elsewhere and renamed whole, so that an interrupted write is never mistaken for the finished tree.
-        with TemporaryDirectory(dir=home.parent, prefix=".unfinished-") as place:
-            draft = Path(place) / home.name
-            _write(draft, count)
-            _put(draft, home)
-    except OSError as error:
-        raise BadInput(
-            f"{home.parent}: cannot keep the images there ({error.strerror}); "
-            f"set {CACHE_VARIABLE} to a folder with room, or give your own images with --data-dir"
-        ) from None
-    return home
-
-
-def _cache() -> Path:
-    if own := os.environ.get(CACHE_VARIABLE):
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accelbench"
-
-
-def _put(draft: Path, home: Path) -> None:
-    try:
-        draft.rename(home)
-    except OSError:
-        if not home.is_dir():  # otherwise another process was quicker with the same images
-            raise
+    name = f"photographs-{SIDE_PX}px-q{QUALITY}-seed{SEED}-{count}"
+    return kept(name, lambda tree: _write(tree, count), or_else=", or give your own images with --data-dir")
 
 
 def _write(tree: Path, count: int) -> None:

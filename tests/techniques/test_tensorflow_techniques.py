@@ -37,9 +37,11 @@ def test_without_a_gpu_its_level_is_skipped_with_the_reason() -> None:
         options_of(device="accelerator")
 
 
-def test_batch_sizes_double_up_to_the_limit() -> None:
+def test_batch_sizes_are_powers_of_four_up_to_the_limit() -> None:
     batch_size = find_technique("tensorflow", "batch_size")
-    assert batch_size.levels_on(Host(max_batch=6)) == ("1", "2", "4")
+    assert batch_size.levels_on(Host(max_batch=64)) == ("1", "4", "16", "64")
+    assert batch_size.levels_on(Host(max_batch=63)) == ("1", "4", "16")
+    assert batch_size.levels_on(Host(max_batch=1)) == ("1",)
     assert not batch_size.same_output
 
 

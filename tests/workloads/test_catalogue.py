@@ -12,15 +12,31 @@ from harness.experiment import Setting, find_workload
 
 TORCH = (
     "bert-train",
+    "burdened-training",
     "chain-torch",
+    "checkpoint-load",
+    "checkpoint-save",
+    "chunked-products",
+    "cnn-evaluation",
     "cnn-train",
+    "device-to-host-copy",
+    "digits-training",
+    "host-and-device-products",
     "host-to-device-copy",
+    "house-prices-train",
     "image-loading",
     "image-training",
+    "inception-inference",
+    "inception-train",
+    "independent-products",
     "loader-train",
+    "logged-training",
     "matmul-torch",
     "mlp-train",
+    "operation-chain",
+    "resnet18-evaluation",
     "resnet18-train",
+    "resnet50-evaluation",
     "resnet50-train",
 )
 
@@ -28,7 +44,7 @@ TORCH = (
 def test_the_pytest_process_loads_no_framework_with_the_catalogue() -> None:
     program = (
         "import harness.workloads, harness.techniques, sys;"
-        "print(*{'torch', 'cupy', 'transformers', 'PIL', 'sklearn'} & set(sys.modules))"
+        "print(*{'torch', 'tensorflow', 'keras', 'cupy', 'transformers', 'PIL', 'sklearn'} & set(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []

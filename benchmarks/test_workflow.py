@@ -1,0 +1,26 @@
+"""What pays in a model's workflow beside the training: how to evaluate it, how to save it, how to load it again?
+
+Of the steps data, model, loss, optimiser, training, evaluation, saving and loading, these are the last three.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["cnn-evaluation", "resnet50-evaluation"])
+@toggles("torch", "inference")
+def test_evaluation(measure, workload, inference):
+    measure(workload, inference=inference)
+
+
+@pytest.mark.parametrize("model", ["cnn", "resnet18"])
+@pytest.mark.parametrize("workload", ["checkpoint-save", "checkpoint-load"])
+@toggles("torch", "checkpoint_format")
+def test_checkpoint_format(measure, workload, model, checkpoint_format):
+    measure(workload, model=model, checkpoint_format=checkpoint_format)
+
+
+@toggles("torch", "mmap")
+def test_mapped_checkpoint(measure, mmap):
+    measure("checkpoint-load", model="resnet18", mmap=mmap)

@@ -1,0 +1,86 @@
+"""The Keras models that training workloads learn with, and the random inputs they are fed. Needs TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A classification problem: a model with random weights, its optimiser, and normally distributed inputs.
+
+    ``shape`` is that of one input. Models put out logits in float32, whatever they compute in before, as Keras's guide
+    to mixed precision advises.
+    """
+
+    model: Callable[[], Any]
+    optimizer: Callable[[], Any]
+    shape: tuple[int, ...]
+    classes: int
+
+    def batch(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return one batch of inputs and labels, on the host."""
+        inputs = rng.standard_normal((size, *self.shape), dtype=np.float32)
+        return inputs, rng.integers(self.classes, size=size, dtype=np.int32)
+
+
+_SGD = partial(keras.optimizers.SGD, learning_rate=0.01, momentum=0.9)
+
+
+def dense() -> Problem:
+    """The classifier 64-64-10 of introductory texts, for rows like those of scikit-learn's digits, with Adam."""
+
+    def model() -> Any:
+        return keras.Sequential([keras.Input((64,)), layers.Dense(64, activation="relu"), _logits(10)])
+
+    return Problem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10)
+
+
+def cnn(*, side: int = 32, classes: int = 10) -> Problem:
+    """Two convolutions, 3-16-32 channels, and two linear layers on images of ``side`` × ``side`` pixels."""
+    shape = (side, side, 3)
+
+    def model() -> Any:
+        return keras.Sequential(
+            [
+                keras.Input(shape),
+                layers.Conv2D(16, 3, padding="same", activation="relu"),
+                layers.MaxPooling2D(),
+                layers.Conv2D(32, 3, padding="same", activation="relu"),
+                layers.MaxPooling2D(),
+                layers.Flatten(),
+                layers.Dense(128, activation="relu"),
+                _logits(classes),
+            ]
+        )
+
+    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes)
+
+
+def resnet50(*, side: int, classes: int) -> Problem:
+    """ResNet-50 of `keras.applications` on images of ``side`` × ``side`` pixels.
+
+    Its residual branches begin at zero, as in Goyal et al. 2017, arXiv 1706.02677, section 5.1. Without this, batch
+    normalisation over a few small images blows rounding up until no two precisions agree.
+    """
+    shape = (side, side, 3)
+
+    def model() -> Any:
+        trunk = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=shape)
+        for layer in trunk.layers:
+            if layer.name.endswith("_3_bn"):  # the last of a residual branch
+                layer.gamma.assign(np.zeros(layer.gamma.shape))
+        return keras.Sequential([keras.Input(shape), trunk, _logits(classes)])
+
+    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes)
+
+
+def _logits(classes: int) -> Any:
+    return layers.Dense(classes, dtype="float32")

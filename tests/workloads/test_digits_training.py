@@ -1,0 +1,99 @@
+"""A training counts when the network has learnt, and is refused when it has not."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.experiment import Arm, Build, Plan, Setting, Technique, Trial, find_workload
+from harness.frameworks import load
+from harness.measuring import check
+from harness.measuring.conduct import Conduct
+from harness.workloads import digits
+from harness.workloads.digits import MOST_EPOCHS, TARGET
+from harness.workloads.digits_training import digits_training_keras
+
+apart = pytest.mark.apart("tensorflow")
+
+
+def built(seed: int = 0, **options: Any) -> Arm:
+    return find_workload("digits-training").build(Setting(seed=seed), device="cpu", **options)
+
+
+def shuffled() -> digits.Digits:
+    split = SPLIT()
+    return replace(split, labels=np.random.default_rng(0).permutation(split.labels))
+
+
+SPLIT = digits.digits
+
+
+def test_a_quarter_of_the_digits_is_held_back_with_as_many_of_each() -> None:
+    split = digits.digits()
+    assert (split.pixels.shape, split.test_pixels.shape) == ((1347, 64), (450, 64))
+    assert np.ptp(np.bincount(split.test_labels)) <= 3
+    seen = {row.tobytes() for row in split.pixels}
+    assert not any(row.tobytes() in seen for row in split.test_pixels)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("autocast", ["fp32", "bf16", "fp16"])
+def test_every_precision_reaches_the_target(autocast: str) -> None:
+    arm = built(autocast=autocast)
+    (accuracy,) = check.output_of(arm, load("torch"))
+    assert TARGET <= accuracy < 1
+    assert arm.verify([accuracy]) is None
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_every_training_begins_with_the_first_weights_and_other_orders_are_observed_beside_it() -> None:
+    arm = built()
+    first = arm.step()
+    assert arm.step() == first
+    assert arm.observe is not None
+    observed = arm.observe()
+    assert TARGET <= observed["test_accuracy"] < 1
+    assert 1 < observed["epochs"] < MOST_EPOCHS
+    assert arm.step() == first
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not() -> None:
+    def learning_from(build: Build, level: str) -> Arm:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(digits, "digits", shuffled if level == "shuffled" else SPLIT)
+            return build()
+
+    planted = Technique(
+        name="labels", framework="torch", levels=("right", "shuffled"), summary="Labels.", apply=learning_from
+    )
+    arms = tuple({"labels": level} for level in ("right", "shuffled"))
+    trial = Trial(
+        framework="torch", workload="digits-training", arms=arms, techniques=(planted,), plan=Plan(rehearse=True)
+    )
+    right, wrong = Conduct(trial, load("torch")).run().arms
+    assert (right.outcome, right.reason) == ("measured", "")
+    assert wrong.outcome == "wrong-output"
+    assert wrong.reason.startswith("20 epochs end at a test accuracy of ")
+    assert wrong.reason.endswith(" %, 95 % must be reached")
+
+
+@apart
+@pytest.mark.parametrize("dtype_policy", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_keras_reaches_the_target_under_every_policy_and_again_after_a_training(dtype_policy: str) -> None:
+    framework = load("tensorflow")
+    arm = digits_training_keras.build(Setting(), device="CPU:0", dtype_policy=dtype_policy)
+    first = check.output_of(arm, framework)
+    assert arm.verify(first) is None
+    assert first[0] < 1
+    assert check.relative_error(check.output_of(arm, framework), first) == 0
+
+
+@apart
+def test_keras_does_not_reach_it_from_shuffled_labels() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harness.workloads.digits.digits", shuffled)
+        arm = digits_training_keras.build(Setting(), device="CPU:0")
+    assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))
