@@ -63,7 +63,7 @@ class TensorFlow:
                 tf.config.experimental.reset_memory_stats(device)
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the GPUs' peak; None where nothing was put on any, since the CPU's allocator counts large tensors only."""
+        """Return the GPUs' peak; None where nothing was put on any, since the CPU counts large tensors only."""
         return sum(_peak_bytes(device) or 0 for device in self.accelerators()) or None
 
     def free(self) -> None:

@@ -46,15 +46,17 @@ def toggled(node: pytest.Item | Any) -> tuple[Technique, ...]:
     Raises:
         BadInput: a technique is unknown, or the decorators name several frameworks.
     """
-    marks = [mark.args for mark in node.iter_markers(MARKER)][::-1]
-    if any(len(arguments) != 2 for arguments in marks):
-        raise BadInput(f"{node.nodeid}: toggles takes a framework and a technique, as in @toggles('torch', 'amp')")
-    frameworks = sorted({framework for framework, _ in marks})
+    marks = [mark.kwargs for mark in node.iter_markers(MARKER)][::-1]
+    if any(mark.keys() != {"framework", "technique"} for mark in marks):
+        raise BadInput(
+            f"{node.nodeid}: the marker names no framework and technique; use harness.toggles, as @toggles('torch', 'amp')"
+        )
+    frameworks = sorted({mark["framework"] for mark in marks})
     if len(frameworks) > 1:
         raise BadInput(
             f"{node.nodeid}: toggles techniques of {' and '.join(frameworks)}; a trial runs in one framework"
         )
-    return tuple(find_technique(framework, name) for framework, name in marks)
+    return tuple(find_technique(mark["framework"], mark["technique"]) for mark in marks)
 
 
 def parametrize(metafunc: pytest.Metafunc, techniques: Iterable[Technique], levels_of: LevelsOf) -> None:

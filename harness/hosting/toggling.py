@@ -11,5 +11,7 @@ def toggles(framework: str, technique: str) -> pytest.MarkDecorator:
     """Run the test once per level of a technique, given as the argument of the same name, and compare the levels.
 
     Decorators stack: the levels are combined, and the first level of every technique is the common baseline.
+    ``pytest -m "toggles(framework='torch')"`` selects by framework, ``-m "toggles(technique='amp')"`` by technique.
     """
-    return getattr(pytest.mark, MARKER)(framework, technique)  # type: ignore[no-any-return]  # pytest.mark is untyped
+    mark: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
+    return mark(framework=framework, technique=technique)

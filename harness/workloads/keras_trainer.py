@@ -84,8 +84,8 @@ LOOPS: dict[str, Callable[[Callable[..., Any]], Any]] = {
 class InitialState:
     """What variables held at first.
 
-    It is kept on the host, where a GPU's allocator, by whose peak an arm's memory is judged, does not see it. Building a
-    large model anew takes seconds.
+    It is kept on the host, where a GPU's allocator, by whose peak an arm's memory is judged, does not see it.
+    Building a large model anew takes seconds.
     """
 
     def __init__(self, variables: Iterable[Any]) -> None:
