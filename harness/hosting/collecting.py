@@ -49,7 +49,7 @@ def toggled(node: pytest.Item | Any) -> tuple[Technique, ...]:
     marks = [mark.kwargs for mark in node.iter_markers(MARKER)][::-1]
     if any(mark.keys() != {"framework", "technique"} for mark in marks):
         raise BadInput(
-            f"{node.nodeid}: the mark names no framework and technique; use harness.toggles, as @toggles('torch', 'amp')"
+            f"{node.nodeid}: the mark names no framework and technique; use harness.toggles: @toggles('torch', 'amp')"
         )
     frameworks = sorted({mark["framework"] for mark in marks})
     if len(frameworks) > 1:

@@ -14,14 +14,14 @@ def count_images(folder: Path) -> int:
     Raises:
         BadInput: the folder does not exist, or holds none.
     """
-    from harness.workloads.image_folder import scan
+    from harness.workloads.data.image_folder import scan
 
     return len(scan(folder).paths)
 
 
 def images_lines(folder: Path) -> Iterator[str]:
     """Yield what was found in the folder, naming the files that cannot be decoded."""
-    from harness.workloads.image_folder import scan
+    from harness.workloads.data.image_folder import scan
 
     found = scan(folder)
     yield f"accelbench: {len(found.paths)} images in {len(found.classes)} classes under {folder}"

@@ -15,11 +15,15 @@ from harness.measuring.travel import send_by_value
 
 
 class Pool:
-    """Measures trials in worker processes. One worker lives at a time, so that none holds memory beside another."""
+    """Measures trials in worker processes, one at work at a time.
+
+    Each framework's worker stays for its next trial, since an import takes seconds. One that sees an accelerator ends
+    before another framework's trial, which would find the device's memory taken.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._worker: Worker | None = None
+        self._workers: dict[str, Worker] = {}  # by framework
         self._described: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
 
     def measure(self, trial: Trial, *, heard: Heard = lambda _: None) -> Measured:
@@ -39,10 +43,9 @@ class Pool:
         return {key: text for _, description in self._described.values() for key, text in description.items()}
 
     def close(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            worker, self._worker = self._worker, None
-            worker.close()
+        """End the workers."""
+        for framework in list(self._workers):
+            self._end(framework)
 
     def _repeated(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
         if trial.plan.workers <= 1:
@@ -64,33 +67,47 @@ class Pool:
         return measured
 
     def _fresh(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
-        self.close()
+        self._end(trial.framework)
         return self._once(trial, environment, heard)
 
     def _once(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
         try:
             worker = self._worker_for(trial.framework, environment)
             self._describe(trial.framework)
+            self._make_room(trial.framework)
             send_by_value(trial)
             measured: Measured = worker.ask("measure", trial, silence_s=trial.plan.silence_s, heard=heard)
         except WorkerLostError as lost:
-            self._worker = None
+            self._end(trial.framework)
             return Measured.nothing(trial, lost.outcome, str(lost))
         except BaseException:  # interrupted: a worker in mid-trial is of no further use
-            self.close()
+            self._end(trial.framework)
             raise
         return measured
 
     def _worker_for(self, framework: str, environment: Mapping[str, str]) -> Worker:
-        if self._worker is None or (self._worker.framework, self._worker.environment) != (framework, environment):
-            self.close()
-            self._worker = Worker(framework, environment)
-        return self._worker
+        kept = self._workers.get(framework)
+        if kept is None or kept.environment != environment:
+            self._end(framework)
+            self._workers[framework] = Worker(framework, environment)
+        return self._workers[framework]
+
+    def _make_room(self, framework: str) -> None:
+        for other in [name for name in self._workers if name != framework and self.accelerators(name)]:
+            self._end(other)
+
+    def _end(self, framework: str) -> None:
+        if framework in self._workers:
+            self._workers.pop(framework).close()
 
     def _describe(self, framework: str) -> tuple[tuple[str, ...], dict[str, str]]:
         if framework not in self._described:
-            worker = self._worker_for(framework, self._worker.environment if self._worker else {})
-            self._described[framework] = worker.ask("describe")
+            worker = self._workers.get(framework) or self._worker_for(framework, {})
+            try:
+                self._described[framework] = worker.ask("describe")
+            except WorkerLostError:
+                self._end(framework)
+                raise
         return self._described[framework]
 
 

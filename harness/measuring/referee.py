@@ -18,6 +18,7 @@ WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
 EVIDENCE_S = 2e-3  # pairs are averaged over this long: a machine may have two speeds that alternate faster than that
 PATIENCE = 2  # a build that takes so many times the whole budget is cut short: the machine has become much slower
+LONE_SHARE = 0.5  # of its budget at most goes into a baseline without a candidate, about which nothing is decided
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
 
 
@@ -91,6 +92,8 @@ class Referee:
     @property
     def settled(self) -> bool:
         """Whether another build would add nothing: every figure is precise, or the budget is spent."""
+        if self.builds and len(self.samples_s) == 1:
+            return True
         # Never judged between two builds whose accidents are opposite.
         whole = self.builds > 0 and self.builds % self.plan.builds == 0
         return whole and (self._affordable() < 1 or not self._open())
@@ -111,11 +114,12 @@ class Referee:
     def _explore(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
         """Run rounds until every candidate is resolved or a build's share of the budget is spent."""
         share_s = self.budget_s / self.plan.builds
-        least = math.ceil(self.together * self.fewest / self.plan.builds)
         running = set(range(1, len(arms)))
+        least = math.ceil(self.together * self.fewest / self.plan.builds)
+        patience_s = (PATIENCE if running else LONE_SHARE) * self.budget_s
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0
-        while (spent_s < share_s and running) or (rounds < least and spent_s < PATIENCE * self.budget_s):
+        while (spent_s < share_s and running) or (rounds < least and spent_s < patience_s):
             self._round(arms, running)
             rounds += 1
             spent_s = self.stopwatch.clock() - start

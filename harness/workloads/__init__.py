@@ -1,51 +1,5 @@
 """What is computed. Importing this package declares every workload, and imports no framework."""
 
-from harness.workloads import (
-    arrays,
-    burdened_training,
-    checkpoints,
-    copies,
-    digits_training,
-    evaluation,
-    image_pipeline,
-    image_processing,
-    inception,
-    keras_inception,
-    keras_training,
-    logged_training,
-    monte_carlo,
-    operations,
-    overlap,
-    particles,
-    stencils,
-    tabular_training,
-    tensorflow_operations,
-    tf_images,
-    training,
-    vectorising,
-)
+from harness.workloads import arrays, tensorflow, torch
 
-__all__ = [
-    "arrays",
-    "burdened_training",
-    "checkpoints",
-    "copies",
-    "digits_training",
-    "evaluation",
-    "image_pipeline",
-    "image_processing",
-    "inception",
-    "keras_inception",
-    "keras_training",
-    "logged_training",
-    "monte_carlo",
-    "operations",
-    "overlap",
-    "particles",
-    "stencils",
-    "tabular_training",
-    "tensorflow_operations",
-    "tf_images",
-    "training",
-    "vectorising",
-]
+__all__ = ["arrays", "tensorflow", "torch"]

@@ -90,11 +90,11 @@ def test_without_a_gpu_there_is_no_allocator_whose_peak_could_be_read() -> None:
 def test_freeing_drops_a_model_that_is_gone_and_leaves_one_in_use_alone() -> None:
     import weakref
 
-    from harness.workloads import keras_models
-    from harness.workloads.keras_trainer import KerasTrainer, global_policy
+    from harness.workloads.tensorflow import models
+    from harness.workloads.tensorflow.trainer import KerasTrainer, global_policy
 
     framework = adapter()
-    problem = keras_models.dense()
+    problem = models.dense()
     batch = problem.batch(4, np.random.default_rng(0))
     kept, dropped = (KerasTrainer(problem, seed=0) for _ in "ab")
     first = float(kept.train_on(*batch))

@@ -120,6 +120,17 @@ def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their
     assert len(measured.samples_s[1]) == effect.workers
 
 
+def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -> None:
+    others = set(psutil.Process().children())
+    assert outcomes(pool, trial("1")) == ["measured"]
+    (kept,) = set(psutil.Process().children()) - others
+    assert pool.accelerators("fake") == ("fake:0",)
+    assert kept in psutil.Process().children()
+    assert outcomes(pool, trial("1")) == ["measured"]
+    # The other one sees an accelerator, whose memory it would hold.
+    assert set(psutil.Process().children()) - others == {kept}
+
+
 def test_what_a_framework_prints_does_not_disturb_the_replies(pool: Pool) -> None:
     assert outcomes(pool, trial("1", deed="chat")) == ["measured"]
 

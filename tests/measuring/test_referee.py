@@ -138,6 +138,15 @@ def test_a_baseline_without_candidates_is_timed_alone() -> None:
     referee.play([table.arm("alone", 1e-3)])
     assert len(referee.samples_s[0]) >= 10
     assert referee.median_s(0) == pytest.approx(1e-3, rel=0.02)
+    assert referee.settled
+
+
+def test_a_slow_baseline_without_candidates_is_not_repeated_as_often_as_a_verdict_needs() -> None:
+    table = Table()
+    referee = table.referee(Plan(builds=2, budget_s=1.0), 1)
+    referee.play([table.arm("alone", 0.3)])
+    assert len(referee.samples_s[0]) == 2
+    assert referee.settled
 
 
 def test_an_arm_that_raises_is_named() -> None:

@@ -12,8 +12,8 @@ import threadpoolctl
 
 import harness.techniques.cupy
 import harness.techniques.numpy
-import harness.techniques.torch_arrays
-import harness.workloads.arrays  # noqa: F401  declares the workloads
+import harness.techniques.torch.arrays
+import harness.workloads.arrays.computations  # noqa: F401  declares the workloads
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload, stack
 

@@ -10,7 +10,7 @@ import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload, stack
-from harness.workloads.logged_training import READERS
+from harness.workloads.torch.logged_training import READERS
 
 without_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
 
@@ -77,14 +77,14 @@ def test_without_an_accelerator_nothing_is_sent_and_every_level_says_so(
 
 
 def test_a_transfer_in_every_step_is_a_round_trip_of_the_workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch_execution.need_accelerator", lambda: None)
+    monkeypatch.setattr("harness.techniques.torch.execution.need_accelerator", lambda: None)
     assert options_of("transfers", "per-step") == {"data_location": "round-trip"}
     assert options_of("transfers", "resident") == {"data_location": "resident"}
 
 
 @pytest.mark.parametrize(("level", "count"), [("serial", 1), ("threads", 1), ("cores", 6)])
 def test_in_turn_means_one_core_or_all_and_is_put_back(level: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch_execution.cpu_count", lambda: 6)
+    monkeypatch.setattr("harness.techniques.torch.execution.cpu_count", lambda: 6)
     before = torch.get_num_threads()
     arm = arm_with("independent-products", {"side": 16}, overlap=level)
     with arm.entered():
@@ -96,7 +96,7 @@ def test_in_turn_means_one_core_or_all_and_is_put_back(level: str, count: int, m
 
 @pytest.mark.parametrize("level", ["threads", "cores"])
 def test_one_core_does_nothing_at_once(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch_execution.cpu_count", lambda: 1)
+    monkeypatch.setattr("harness.techniques.torch.execution.cpu_count", lambda: 1)
     arm_with("independent-products", {"side": 16}, overlap="serial")
     with pytest.raises(Unavailable, match="one core, so nothing can run at once"):
         arm_with("independent-products", {"side": 16}, overlap=level)

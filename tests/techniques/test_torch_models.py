@@ -8,9 +8,9 @@ import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload, stack
-from harness.workloads.checkpoint_files import FORMATS
-from harness.workloads.evaluation import GRADIENTS
-from harness.workloads.inception_block import BRANCHES
+from harness.workloads.torch.checkpoint_files import FORMATS
+from harness.workloads.torch.evaluation import GRADIENTS
+from harness.workloads.torch.inception_block import BRANCHES
 
 
 def options_of(technique: str, level: str) -> dict[str, Any]:

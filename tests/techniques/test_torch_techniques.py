@@ -85,7 +85,7 @@ def test_threads_are_set_for_a_block_and_put_back() -> None:
 
 
 def test_all_threads_on_one_core_are_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch.cpu_count", lambda: 1)
+    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: 1)
     with pytest.raises(Unavailable, match="one core"):
         arm_with("mlp-train", threads="all", device="cpu")
 

@@ -11,7 +11,7 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.array_libraries import ArrayLibrary, check_elements, find_library
+from harness.workloads.arrays.libraries import ArrayLibrary, check_elements, find_library
 
 framework = load("torch")
 LIBRARIES = ["numpy", "torch-cpu"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harness.frameworks.cupy
-import harness.workloads.arrays
+import harness.workloads.arrays.computations
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_workload
 

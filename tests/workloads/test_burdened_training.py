@@ -15,7 +15,7 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.decoding import Photographs
+from harness.workloads.torch.decoding import Photographs
 
 framework = load("torch")
 relief = find_technique("torch", "relief")

@@ -50,6 +50,25 @@ def test_the_pytest_process_loads_no_framework_with_the_catalogue() -> None:
     assert loaded.split() == []
 
 
+@pytest.mark.parametrize(
+    ("framework", "workload"),
+    [("torch", "bert-train"), ("tensorflow", "tf-image-training"), ("cupy", "n-body"), ("numpy", "distance-matrix")],
+)
+def test_a_worker_loads_the_framework_that_it_is_for_and_no_other(framework: str, workload: str) -> None:
+    program = (
+        "import sys\n"
+        "import harness.techniques, harness.workloads\n"
+        "from harness.experiment import Setting, find_workload\n"
+        "from harness.frameworks import load\n"
+        f"load({framework!r})\n"
+        f"arm = find_workload({workload!r}).build(Setting())\n"
+        "arm.step()\n"
+        "print(*{'torch', 'tensorflow', 'cupy'} & set(sys.modules))\n"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == [framework] * (framework != "numpy")
+
+
 @pytest.mark.parametrize("name", TORCH)
 def test_every_torch_workload_says_what_it_is(name: str) -> None:
     declared = find_workload(name)

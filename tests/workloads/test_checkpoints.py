@@ -15,8 +15,8 @@ from harness.frameworks import load
 from harness.measuring import check
 from harness.measuring.conduct import Conduct
 from harness.record import ArmRecord
-from harness.workloads import checkpoint_files
-from harness.workloads.checkpoint_files import FORMATS, Format
+from harness.workloads.torch import checkpoint_files
+from harness.workloads.torch.checkpoint_files import FORMATS, Format
 
 framework = load("torch")
 NAMES = ("checkpoint-save", "checkpoint-load")

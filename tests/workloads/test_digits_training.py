@@ -11,9 +11,9 @@ from harness.experiment import Arm, Build, Plan, Setting, Technique, Trial, find
 from harness.frameworks import load
 from harness.measuring import check
 from harness.measuring.conduct import Conduct
-from harness.workloads import digits
-from harness.workloads.digits import MOST_EPOCHS, TARGET
-from harness.workloads.digits_training import digits_training_keras
+from harness.workloads.data import digits
+from harness.workloads.data.digits import MOST_EPOCHS, TARGET
+from harness.workloads.tensorflow.digits_training import digits_training_keras
 
 apart = pytest.mark.apart("tensorflow")
 
@@ -94,6 +94,6 @@ def test_keras_reaches_the_target_under_every_policy_and_again_after_a_training(
 @apart
 def test_keras_does_not_reach_it_from_shuffled_labels() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.workloads.digits.digits", shuffled)
+        patch.setattr("harness.workloads.data.digits.digits", shuffled)
         arm = digits_training_keras.build(Setting(), device="CPU:0")
     assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))

@@ -10,9 +10,9 @@ from harness.errors import BadInput
 from harness.experiment import Arm, Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads import models
-from harness.workloads.evaluation import GRADIENTS
-from harness.workloads.trained_models import as_trained, logits_of
+from harness.workloads.torch import models
+from harness.workloads.torch.evaluation import GRADIENTS
+from harness.workloads.torch.trained_models import as_trained, logits_of
 
 framework = load("torch")
 NAMES = ("cnn-evaluation", "resnet18-evaluation", "resnet50-evaluation")

@@ -10,7 +10,7 @@ from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.house_prices import CATEGORIES, NOISE, NUMERIC, ROWS, houses
+from harness.workloads.data.house_prices import CATEGORIES, NOISE, NUMERIC, ROWS, houses
 
 framework = load("torch")
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from harness.errors import BadInput
-from harness.workloads.image_folder import scan
+from harness.workloads.data.image_folder import scan
 
 
 def write_image(path: Path) -> Path:

@@ -13,9 +13,9 @@ from harness.errors import BadInput
 from harness.experiment import Arm, Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads import image_processing as images
-from harness.workloads import torch_ndimage
-from harness.workloads.array_libraries import find_library
+from harness.workloads.arrays import image_processing as images
+from harness.workloads.arrays import torch_ndimage
+from harness.workloads.arrays.libraries import find_library
 
 framework = load("torch")
 NAMES = ["gaussian-blur", "image-resize", "colour-conversion", "histogram"]

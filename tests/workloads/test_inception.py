@@ -13,7 +13,7 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads import inception_block
+from harness.workloads.torch import inception_block
 
 framework = load("torch")
 NAMES = ("inception-inference", "inception-train")

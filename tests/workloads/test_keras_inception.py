@@ -61,8 +61,8 @@ def test_one_tape_per_branch_learns_what_one_tape_over_all_learns() -> None:
     import numpy as np
     import tensorflow as tf
 
-    from harness.workloads.keras_inception_block import Block, BlockTrainer
-    from harness.workloads.keras_trainer import LOSS
+    from harness.workloads.tensorflow.inception_block import Block, BlockTrainer
+    from harness.workloads.tensorflow.trainer import LOSS
 
     images = tf.random.stateless_normal((2, 28, 28, 192), (1, 2))
     labels = tf.constant([3, 7])
@@ -85,7 +85,7 @@ def test_one_tape_per_branch_learns_what_one_tape_over_all_learns() -> None:
 def test_branches_wait_for_each_other_only_in_turn_and_then_in_both_passes() -> None:
     import tensorflow as tf
 
-    from harness.workloads.keras_inception_block import Block, BlockTrainer
+    from harness.workloads.tensorflow.inception_block import Block, BlockTrainer
 
     images, labels = (1, 28, 28, 192), (1,)
     for branches, forward, backward in (
@@ -98,7 +98,7 @@ def test_branches_wait_for_each_other_only_in_turn_and_then_in_both_passes() -> 
 
 
 def test_the_one_convolution_costs_about_what_the_branches_cost() -> None:
-    from harness.workloads.keras_inception_block import CHANNELS, Block
+    from harness.workloads.tensorflow.inception_block import CHANNELS, Block
 
     def multiply_adds(branches: str) -> int:
         """Count per pixel: every weight of a convolution that keeps the image's size is used once."""

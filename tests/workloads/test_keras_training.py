@@ -10,7 +10,7 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.rotation import VARIANTS
+from harness.workloads.data.rotation import VARIANTS
 
 pytestmark = pytest.mark.apart("tensorflow")
 STEPS = ("dense-train-keras", "cnn-train-keras")
@@ -53,7 +53,7 @@ def test_every_loop_learns_the_same_in_an_epoch(name: str, loop: str) -> None:
 
 
 def test_a_loop_that_leaves_one_batch_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.workloads.keras_trainer import KerasTrainer
+    from harness.workloads.tensorflow.trainer import KerasTrainer
 
     honest, epoch = output("cnn-epoch-keras"), KerasTrainer.epoch
     monkeypatch.setattr(KerasTrainer, "epoch", lambda trainer, dataset: epoch(trainer, dataset.skip(1)))
@@ -74,10 +74,10 @@ def test_mixed_precision_stays_within_its_tolerance_and_is_not_float32(name: str
 def test_weights_stay_in_float32_and_float16_scales_the_loss() -> None:
     import keras
 
-    from harness.workloads import keras_models
-    from harness.workloads.keras_trainer import KerasTrainer
+    from harness.workloads.tensorflow import models
+    from harness.workloads.tensorflow.trainer import KerasTrainer
 
-    trainer = KerasTrainer(keras_models.dense(), seed=0, dtype_policy="mixed_float16")
+    trainer = KerasTrainer(models.dense(), seed=0, dtype_policy="mixed_float16")
     assert [layer.compute_dtype for layer in trainer.model.layers] == ["float16", "float32"]
     assert {weight.dtype for weight in trainer.model.trainable_variables} == {"float32"}
     assert isinstance(trainer.model.optimizer, keras.optimizers.LossScaleOptimizer)

@@ -10,8 +10,8 @@ from harness.errors import BadInput
 from harness.experiment import Arm, Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.techniques.torch import thread_count
-from harness.workloads.logged_training import READERS
+from harness.techniques.torch.computing import thread_count
+from harness.workloads.torch.logged_training import READERS
 
 framework = load("torch")
 

@@ -10,8 +10,8 @@ import harness.workloads  # noqa: F401  fills the catalogue
 from harness.experiment import Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.array_libraries import find_library
-from harness.workloads.monte_carlo import sampled
+from harness.workloads.arrays.libraries import find_library
+from harness.workloads.arrays.monte_carlo import sampled
 
 framework = load("torch")
 

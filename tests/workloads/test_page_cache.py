@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.workloads.page_cache import resident_share
+from harness.workloads.data.page_cache import resident_share
 
 without_mincore = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mincore"), reason="no mincore here")
 

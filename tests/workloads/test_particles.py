@@ -14,7 +14,7 @@ from harness.experiment import Arm, Plan, Setting, Trial, Workload, find_workloa
 from harness.frameworks import load
 from harness.measuring import check
 from harness.measuring.conduct import Conduct
-from harness.workloads.particles import (
+from harness.workloads.arrays.particles import (
     BODIES_TIME_STEP,
     LENNARD_JONES,
     MOLECULES_TIME_STEP,
@@ -26,7 +26,7 @@ from harness.workloads.particles import (
     separations,
     verlet,
 )
-from harness.workloads.simulations import Simulation
+from harness.workloads.arrays.simulations import Simulation
 
 framework = load("torch")
 SYSTEMS = {

@@ -8,7 +8,7 @@ from PIL import Image
 
 from harness.errors import BadInput
 from harness.experiment import Setting
-from harness.workloads.photographs import crops, folder
+from harness.workloads.data.photographs import crops, folder
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.prefetching import DEPTH, arrival, fetched_ahead, sent_ahead
+from harness.workloads.torch.prefetching import DEPTH, arrival, fetched_ahead, sent_ahead
 
 framework = load("torch")
 without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

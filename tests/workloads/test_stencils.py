@@ -11,8 +11,8 @@ import harness.workloads  # noqa: F401  fills the catalogue
 from harness.experiment import Setting, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.simulations import Simulation
-from harness.workloads.stencils import COURANT, DIFFUSION, HEAT, SHALLOW_WATER, STEPS, flow, spread
+from harness.workloads.arrays.simulations import Simulation
+from harness.workloads.arrays.stencils import COURANT, DIFFUSION, HEAT, SHALLOW_WATER, STEPS, flow, spread
 
 framework = load("torch")
 

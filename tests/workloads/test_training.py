@@ -10,7 +10,7 @@ from harness.errors import BadInput
 from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
-from harness.workloads.rotation import VARIANTS
+from harness.workloads.data.rotation import VARIANTS
 
 framework = load("torch")
 QUICK = ("cnn-train", "mlp-train")

@@ -27,7 +27,7 @@ def plant(apply: Callable[[Build, str], Arm], *levels: str) -> Technique:
 
 def tampering(build: Build, level: str) -> Arm:
     """Build the arm with a pipeline that does something wrong to the images of an epoch."""
-    from harness.workloads.tf_pipeline import ImagePipeline
+    from harness.workloads.tensorflow.pipeline import ImagePipeline
 
     honest = ImagePipeline._batches  # noqa: SLF001  what is tampered with
 
@@ -48,7 +48,7 @@ def counted() -> Iterator[list[int]]:
 
     import tensorflow as tf
 
-    from harness.workloads import tf_pipeline
+    from harness.workloads.tensorflow import pipeline
 
     lock, decoding, seen = threading.Lock(), [], []
 
@@ -66,11 +66,11 @@ def counted() -> Iterator[list[int]]:
         pixels.set_shape((8, 8, 3))
         return pixels
 
-    honest, tf_pipeline.decoded = tf_pipeline.decoded, decoded
+    honest, pipeline.decoded = pipeline.decoded, decoded
     try:
         yield seen
     finally:
-        tf_pipeline.decoded = honest
+        pipeline.decoded = honest
 
 
 def counting(build: Build, _: str) -> Arm:
@@ -90,7 +90,7 @@ def counting(build: Build, _: str) -> Arm:
 
 def peeking(build: Build, _: str) -> Arm:
     """Build an arm that takes an epoch's first batch only, and counts what has been decoded some time later."""
-    from harness.workloads.epoch_contents import EpochContents
+    from harness.workloads.tensorflow.epoch_contents import EpochContents
 
     with counted() as seen:
         arm = build()

@@ -1,0 +1,113 @@
+"""Array computations, each written once for every array library, over inputs of any size."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from harness.experiment import Arm, Setting, Workload, register
+from harness.workloads.arrays.libraries import INPUT_SETS, Compute, Operands, check_elements, find_library
+
+SMALL_ELEMENTS = 10_000_000  # the most at size small
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computation:
+    """A formula over float32 arrays: ``formula(xp, *operands)``, where ``xp`` is an array library's namespace.
+
+    Operands are vectors, shape ``(elements,)``, or square matrices of about as many entries.
+    """
+
+    formula: Compute
+    operands: int
+    square: bool
+    elementwise: bool
+
+    @property
+    def name(self) -> str:
+        """The workload's name."""
+        return self.formula.__name__.replace("_", "-")
+
+    def shape(self, elements: int) -> tuple[int, ...]:
+        """Return the shape of each operand."""
+        return (isqrt(elements),) * 2 if self.square else (elements,)
+
+    def inputs(self, rng: np.random.Generator, elements: int) -> Operands:
+        """Return host arrays, uniform in [-1, 1), the same for every array library."""
+        shape = self.shape(elements)
+        return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for _ in range(self.operands))
+
+    def build(self, setting: Setting, *, elements: int = 1_000_000, array_library: str = "numpy") -> Arm:
+        """Build the arm that computes the formula with one of the array libraries."""
+        library = find_library(array_library, elementwise=self.elementwise)
+        check_elements(setting, elements, small=SMALL_ELEMENTS)
+        rng = np.random.default_rng(setting.seed)
+        compute: Compute = partial(self.formula, library.xp)
+        if library.fuse:
+            compute = library.fuse(kernel_name=self.formula.__name__)(compute)
+        return library.arm(
+            compute,
+            [self.inputs(rng, elements) for _ in range(INPUT_SETS)],
+            items=int(np.prod(self.shape(elements))),
+            checked_steps=INPUT_SETS,
+        )
+
+
+def _computation(operands: int, *, square: bool = False, elementwise: bool = False) -> Callable[[Compute], Workload]:
+    """Declare a formula as a workload; its name is the function's, its summary the docstring's first line."""
+
+    def declare(formula: Compute) -> Workload:
+        computation = Computation(formula=formula, operands=operands, square=square, elementwise=elementwise)
+        return register(
+            Workload(
+                name=computation.name,
+                frameworks=("numpy", "cupy", "torch"),
+                unit="element",
+                summary=(inspect.getdoc(formula) or "").split("\n")[0],
+                builder=computation.build,
+            )
+        )
+
+    return declare
+
+
+@_computation(2, elementwise=True)
+def vector_add(_: Any, a: Any, b: Any) -> Any:
+    """Sum of two vectors."""
+    return a + b
+
+
+@_computation(3, elementwise=True)
+def elementwise_chain(xp: Any, a: Any, b: Any, c: Any) -> Any:
+    """Ten elementwise operations in a row, each with a temporary array: √(a² + b²)·exp(−c²) + sin a."""
+    return xp.sqrt(a * a + b * b) * xp.exp(-c * c) + xp.sin(a)  # no constants: CuPy's fusion may widen them to float64
+
+
+@_computation(2, square=True)
+def matrix_product(_: Any, a: Any, b: Any) -> Any:
+    """Product of two square matrices."""
+    return a @ b
+
+
+@_computation(1)
+def fft(xp: Any, a: Any) -> Any:
+    """Fourier transform of a real vector."""
+    return xp.fft.rfft(a)
+
+
+@_computation(1)
+def sort(xp: Any, a: Any) -> Any:
+    """Sorted copy of a vector."""
+    return xp.sort(a, stable=False)  # as NumPy sorts by itself
+
+
+@_computation(1)
+def reduction(_: Any, a: Any) -> Any:
+    """Mean of the squares of a vector."""
+    return (a * a).mean()

@@ -1,0 +1,141 @@
+"""The array libraries that compute from one source, through the namespace that Python's array API standard fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from harness.errors import BadInput, Unavailable
+from harness.experiment import Arm, Setting
+from harness.workloads.data.rotation import Rotation
+
+INPUT_SETS = 2  # no more, because a small problem should stay in the cache as it does in a program
+Operands = tuple[np.ndarray, ...]
+Compute = Callable[..., Any]
+Draw = Callable[[tuple[int, ...]], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayLibrary:
+    """Where arrays live and what computes with them.
+
+    ``xp`` is the namespace of https://data-apis.org/array-api. ``send`` brings a host array to where it is computed
+    with, ``fetch`` brings one back. ``uniform`` makes a function of a shape from a seed, which draws float32 numbers
+    from [0, 1) with the library's own generator. ``images`` names the module with its ``gaussian_filter`` and ``zoom``.
+    ``fuse`` is given where elementwise operations are to be joined in one kernel; it takes the kernel's name.
+    """
+
+    xp: Any
+    send: Callable[[np.ndarray], Any]
+    fetch: Callable[[Any], np.ndarray]
+    uniform: Callable[[int], Draw]
+    images: str
+    round_trip: bool = False
+    fuse: Callable[..., Callable[[Compute], Compute]] | None = None
+
+    @cached_property
+    def ndimage(self) -> Any:
+        """The module with SciPy's image functions for this library's arrays, as far as they are used here."""
+        return import_module(self.images)
+
+    def arm(self, compute: Compute, inputs: Sequence[Operands], **facts: Any) -> Arm:
+        """Return the arm that computes with each of the inputs in turn, resident or sent and fetched in every step."""
+        rotation = Rotation(inputs if self.round_trip else [tuple(map(self.send, each)) for each in inputs])
+
+        def resident() -> Any:
+            return compute(*rotation.take())
+
+        def there_and_back() -> Any:
+            output = compute(*map(self.send, rotation.take()))
+            return tuple(map(self.fetch, output)) if isinstance(output, tuple) else self.fetch(output)
+
+        return Arm(step=there_and_back if self.round_trip else resident, reset=rotation.restart, **facts)
+
+
+def find_library(name: str, *, elementwise: bool = False) -> ArrayLibrary:
+    """Return the array library of that name, for work that is elementwise or not.
+
+    Raises:
+        BadInput: there is no such library; the message lists those that exist.
+        Unavailable: it cannot do this work, or not on this machine.
+    """
+    if name not in _LIBRARIES:
+        raise BadInput(f"unknown array library {name!r}; expected one of: {', '.join(_LIBRARIES)}")
+    if name == "fused" and not elementwise:
+        raise Unavailable("only elementwise operations can be fused, and this workload has others")
+    return _LIBRARIES[name]()
+
+
+def check_elements(setting: Setting, elements: object, *, small: int) -> int:
+    """Return the number of elements, where a run of this size may have so many.
+
+    Raises:
+        BadInput: it is no whole number from 1.
+        Unavailable: more than ``small`` need a run of full size.
+    """
+    if not isinstance(elements, int) or elements < 1:
+        raise BadInput(f"elements must be a whole number from 1, got {elements!r}")
+    if elements > setting.choose(small=small, full=elements):
+        raise Unavailable(f"{elements} elements need a run of full size: pytest benchmarks/ --accel-size=full")
+    return elements
+
+
+def _numpy() -> ArrayLibrary:
+    return ArrayLibrary(
+        xp=array_namespace(np.empty(0)),
+        send=lambda array: array,
+        fetch=lambda array: array,
+        uniform=lambda seed: partial(np.random.default_rng(seed).random, dtype=np.float32),
+        images="harness.workloads.arrays.scipy_ndimage",
+    )
+
+
+def _cupy(*, round_trip: bool = False, fused: bool = False) -> ArrayLibrary:
+    from harness.frameworks.cupy import namespace  # here, because pytest's own process imports no framework
+
+    cupy = namespace()
+    return ArrayLibrary(
+        xp=array_namespace(cupy.empty(0)),
+        send=cupy.asarray,
+        fetch=cupy.asnumpy,
+        uniform=lambda seed: partial(cupy.random.default_rng(seed).random, dtype=np.float32),
+        images="cupyx.scipy.ndimage",
+        round_trip=round_trip,
+        fuse=cupy.fuse if fused else None,
+    )
+
+
+def _torch(device: str | None) -> ArrayLibrary:
+    import torch
+
+    from harness.workloads.torch import devices
+
+    place = devices.accelerator(device)
+
+    def uniform(seed: int) -> Draw:
+        generator = torch.Generator(place).manual_seed(seed)
+        return partial(torch.rand, generator=generator, device=place)
+
+    return ArrayLibrary(
+        xp=array_namespace(torch.empty(0)),
+        send=lambda array: torch.from_numpy(array).to(place),
+        fetch=lambda tensor: tensor.numpy(force=True),
+        uniform=uniform,
+        images="harness.workloads.arrays.torch_ndimage",
+    )
+
+
+_LIBRARIES: dict[str, Callable[[], ArrayLibrary]] = {
+    "numpy": _numpy,
+    "resident": _cupy,
+    "round-trip": partial(_cupy, round_trip=True),
+    "fused": partial(_cupy, fused=True),
+    "torch-cpu": partial(_torch, "cpu"),
+    "torch-accelerator": partial(_torch, None),
+}
