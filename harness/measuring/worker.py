@@ -5,6 +5,7 @@ Started as ``python -m harness.measuring.worker FRAMEWORK``. What frameworks pri
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import sys
@@ -72,6 +73,8 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return Measured.nothing(trial, "unavailable", str(framework))
+    gc.collect()
+    gc.freeze()  # what imports left, thousands of objects, is not searched again around every arm
     try:
         return Conduct(trial, framework, heard=lambda text: send(replies, ("heard", text))).run()
     except HarnessError as error:
