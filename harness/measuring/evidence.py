@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from harness.record import Verdict
 
@@ -113,6 +112,8 @@ def judge_workers(
     medians = np.array([np.median(group) for group in means])
     centre = float(np.mean(medians))
     if len(groups) > 1:
+        from scipy import special  # here, since it takes half a second and most workers need none of it
+
         spread = float(np.std(medians, ddof=1)) / math.sqrt(len(groups))
         reach = float(special.stdtrit(len(groups) - 1, 1 - alpha / 2)) * spread
         low, high = min(low, centre - reach), max(high, centre + reach)

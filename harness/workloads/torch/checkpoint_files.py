@@ -45,7 +45,7 @@ def _safe_load(path: Path, device: Any, mapped: bool) -> dict[str, Any]:
         raise Unavailable("safetensors maps the file in any case, so there is nothing to switch")
     from safetensors.torch import load_file
 
-    return load_file(path, device=str(device))
+    return load_file(path, device=str(device))  # type: ignore[no-any-return]
 
 
 FORMATS = {
