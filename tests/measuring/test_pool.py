@@ -63,6 +63,11 @@ def trial(*levels: str, technique: str = "threads", plan: Plan = PLAN, **problem
     return Trial(framework="numpy", workload=SUM, arms=arms, problem=problem, plan=plan)
 
 
+def workers() -> list[psutil.Process]:
+    """Return the living workers; other tests have processes too."""
+    return [child for child in psutil.Process().children() if "harness.measuring.worker" in child.cmdline()]
+
+
 def outcomes(pool: Pool, what: Trial) -> list[str]:
     return [arm.outcome for arm in pool.measure(what).arms]
 
@@ -83,7 +88,7 @@ def test_a_worker_killed_in_mid_block_costs_one_trial_and_says_so(pool: Pool) ->
 def test_a_kill_from_outside_in_the_middle_of_the_timing_costs_one_trial(pool: Pool) -> None:
     def kill_the_worker(text: str) -> None:
         if "pairs" in text:
-            for worker in psutil.Process().children():
+            for worker in workers():
                 worker.kill()
 
     long = trial("1", "1", deed="pause", plan=replace(PLAN, budget_s=60, half_width=1e-9))
@@ -121,14 +126,12 @@ def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their
 
 
 def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -> None:
-    others = set(psutil.Process().children())
     assert outcomes(pool, trial("1")) == ["measured"]
-    (kept,) = set(psutil.Process().children()) - others
+    (kept,) = workers()
     assert pool.accelerators("fake") == ("fake:0",)
-    assert kept in psutil.Process().children()
+    assert kept in workers()
     assert outcomes(pool, trial("1")) == ["measured"]
-    # The other one sees an accelerator, whose memory it would hold.
-    assert set(psutil.Process().children()) - others == {kept}
+    assert workers() == [kept]  # the other one sees an accelerator, whose memory it would hold
 
 
 def test_what_a_framework_prints_does_not_disturb_the_replies(pool: Pool) -> None:
@@ -155,7 +158,7 @@ def test_an_interrupt_ends_the_worker_and_reaches_the_caller(pool: Pool) -> None
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         pool.measure(trial("1", deed="hang"))
-    assert psutil.Process().children() == []
+    assert workers() == []
 
 
 def test_a_worker_leaves_when_its_parent_is_gone() -> None:
