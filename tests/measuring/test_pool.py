@@ -65,7 +65,8 @@ def trial(*levels: str, technique: str = "threads", plan: Plan = PLAN, **problem
 
 def workers() -> list[psutil.Process]:
     """Return the living workers; other tests have processes too."""
-    return [child for child in psutil.Process().children() if "harness.measuring.worker" in child.cmdline()]
+    living = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+    return [child for child in living if "harness.measuring.worker" in child.cmdline()]
 
 
 def outcomes(pool: Pool, what: Trial) -> list[str]:
