@@ -55,22 +55,18 @@ def resnet50_train_keras(
     setting: Setting,
     *,
     batch_size: int | None = None,
-    side: int = 224,
+    side: int | None = None,
     device: str | None = None,
     dtype_policy: str = "float32",
     loop: str = "function",
     data_location: str = "resident",
 ) -> Arm:
-    """Training step of ResNet-50 as in keras.applications, on 224×224 images, at full size only."""
-    if setting.size == "small":
-        raise Unavailable(
-            "two cores take longer to trace ResNet-50 than to measure it, so it needs a run of full size: "
-            "pytest benchmarks/ --accel-size=full"
-        )
+    """Training step of ResNet-50 as in keras.applications, on 64×64 images, 224×224 at full size."""
     from harness.workloads.tensorflow import models
 
-    problem = models.resnet50(side=side, classes=1000)
-    return _step_arm(setting, problem, batch_size or 128, device, data_location, dtype_policy=dtype_policy, loop=loop)
+    problem = models.resnet50(side=side or setting.choose(small=64, full=224), classes=1000)
+    size = batch_size or setting.choose(small=4, full=128)
+    return _step_arm(setting, problem, size, device, data_location, dtype_policy=dtype_policy, loop=loop)
 
 
 @workload("tensorflow", unit="row")
