@@ -4,6 +4,8 @@ A run is stored under the key ``accelbench`` of pytest-benchmark's JSON. `result
 
 Schema history:
     1  first version
+    2  evidence: where an arm's work ran, what rates it implies, what was found doubtful; where a trial's time went; the
+       machine's ceilings; outcomes wrong-work, misplaced and impossible
 """
 
 from __future__ import annotations
@@ -17,11 +19,23 @@ import msgspec
 
 from harness.errors import UnreadableResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
-Outcome = Literal["measured", "unavailable", "given-up", "out-of-memory", "wrong-output", "failed", "crashed", "hung"]
+Outcome = Literal[
+    "measured",
+    "unavailable",
+    "given-up",
+    "out-of-memory",
+    "wrong-output",
+    "wrong-work",
+    "misplaced",
+    "impossible",
+    "failed",
+    "crashed",
+    "hung",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +87,33 @@ class Price:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where an arm's work ran: the devices on which its arrays lay, such as ``["cuda:0"]``.
+
+    ``kernels`` counts what one iteration started on accelerators; None where that cannot be counted.
+    """
+
+    inputs: list[str]
+    parameters: list[str]
+    outputs: list[str]
+    kernels: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """A rate that an arm's median sample implies, per second, and its share of the ceiling of that name."""
+
+    ceiling: str
+    per_s: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmRecord:
-    """One arm's outcome. ``reason`` is the sentence that says why it was not measured, empty where it was."""
+    """One arm's outcome. ``reason`` is the sentence that says why it was not measured, empty where it was.
+
+    ``flags`` are sentences on what is doubtful about an arm that was measured all the same.
+    """
 
     levels: dict[str, str]
     outcome: Outcome
@@ -84,11 +123,17 @@ class ArmRecord:
     price: Price | None = None
     effect: Effect | None = None
     observed: dict[str, float] = field(default_factory=dict)
+    placement: Placement | None = None
+    rates: list[Rate] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine."""
+    """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine.
+
+    ``spent_s`` says by kind where the trial's time went.
+    """
 
     id: str
     module: str
@@ -103,6 +148,21 @@ class TrialRecord:
     span_s: float = 0.0
     disturbance: dict[str, float] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """The fastest that this machine was seen to do a thing: so many ``unit`` per second, such as bytes or operations.
+
+    ``name`` is one of a device's, such as ``"cpu matrix bf16"`` or ``"cuda:0 memory"``. A rate of memory holds for
+    working sets from ``working_set_bytes`` on, up to that of the next one.
+    """
+
+    name: str
+    per_s: float
+    unit: str
+    working_set_bytes: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +195,7 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One ``pytest benchmarks/`` session."""
+    """One ``pytest benchmarks/`` session. ``spent_s`` says by kind where its time went."""
 
     schema_version: Annotated[int, msgspec.Meta(ge=1)]
     machine: str
@@ -143,6 +203,8 @@ class Run:
     settings: dict[str, str | int | float | bool | None]
     trials: list[TrialRecord]
     interrupted: bool = False
+    ceilings: list[Ceiling] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=dict)
 
 
 def to_json(run: Run) -> dict[str, Any]:

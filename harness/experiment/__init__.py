@@ -13,6 +13,7 @@ from harness.experiment.technique import (
     technique,
 )
 from harness.experiment.trial import Levels, Plan, Trial
+from harness.experiment.work import Work
 from harness.experiment.workload import Setting, Workload, find_workload, register, workload
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Setting",
     "Technique",
     "Trial",
+    "Work",
     "Workload",
     "adopt",
     "find_technique",

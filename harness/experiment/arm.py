@@ -7,12 +7,19 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.experiment.work import Work
+
 if TYPE_CHECKING:  # every pytest session imports this module, and most measure nothing
     import numpy as np
 
 
 def nothing() -> None:
     """Do nothing: the reset and the close of an arm that keeps no state."""
+
+
+def holding_nothing() -> tuple[()]:
+    """Return no arrays: an arm that does not show what it reads."""
+    return ()
 
 
 def no_objection(_: Sequence[np.ndarray]) -> str | None:
@@ -35,6 +42,13 @@ class Arm:
     ``contexts`` hold the global state that a technique sets; they are entered around every block,
     outside the clock. ``observe`` measures facts other than time, in a pass of its own. An arm that is ``watched``
     runs once more, alone, to see how busy it keeps CPU and GPU and what memory all its processes hold.
+
+    By what follows an arm proves that it does its work, and where. ``device`` is the label of the device on which the
+    work is to run. ``inputs`` and ``parameters`` return the arrays that the step reads and those of the model, nested
+    as they like, as they lie on their device. The inputs are changed between two steps to see that the output depends
+    on every one of their items, which lie along the first axis: in place, or by ``feed`` where the step reads other
+    arrays than those that are shown, which takes the changed ones in the same nesting. ``work`` is what one iteration
+    must at least do.
     """
 
     step: Callable[[], Any]
@@ -45,6 +59,11 @@ class Arm:
     contexts: tuple[Callable[[], AbstractContextManager[Any]], ...] = ()
     observe: Callable[[], Mapping[str, float]] | None = None
     watched: bool = False
+    device: str | None = None
+    inputs: Callable[[], Any] = holding_nothing
+    parameters: Callable[[], Any] = holding_nothing
+    feed: Callable[[Any], None] | None = None
+    work: Work | None = None
     close: Callable[[], None] = nothing
 
     def inside(self, context: Callable[..., AbstractContextManager[Any]], *args: Any) -> Arm:
