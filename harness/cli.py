@@ -13,6 +13,8 @@ import click
 
 from harness.errors import HarnessError
 
+CERTIFICATES = Path("certificates")
+
 
 class _BadInputError(click.ClickException):
     """One line on stderr, and exit status 2."""
@@ -60,30 +62,68 @@ def main() -> None:
 @main.command()
 @click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
 @click.option("--output", type=click.Path(path_type=Path), default=Path("reports"), help="Folder of the reports.")
+@click.option(
+    "--certificates",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the calibration certificates. Default: certificates",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def report(results: Path, output: Path, as_json: bool) -> None:
+def report(results: Path, output: Path, certificates: Path | None, as_json: bool) -> None:
     """Render the newest run under RESULTS, a result file or a folder (default: results), as a page.
 
     Writes index.html, summary.md and the figures into a folder of the run's name below --output, which is
-    reports unless named.
+    reports unless named. The page carries the newest calibration certificate of the run's machine.
 
     \b
     Example:
       accelbench report results/ --output reports/
       accelbench report results/MACHINE/0001_first.json --json
     """  # noqa: D301  click reads \b as "keep these lines"
-    from harness.reading import facts, find_results
+    from harness.reading import facts, find_certificates, find_results
     from harness.report import write_report
+    from harness.untrusted import shown
 
     found = find_results(results)
-    for error in found.unreadable:
-        click.echo(f"Warning: {error}; skipped", err=True)
     newest = found.results[0]
-    page = write_report(newest, output)
+    kept = find_certificates(certificates or CERTIFICATES, newest.run.machine)
+    for error in (*found.unreadable, *kept.unreadable):
+        click.echo(f"Warning: {error}; skipped", err=True)
+    page = write_report(newest, output, kept)
     if as_json:
         click.echo(json.dumps({"report": str(page), **facts(newest)}, indent=2))
     else:
-        click.echo(f"report of {newest.path}: {page}")
+        click.echo(f"report of {shown(str(newest.path))}: {shown(str(page))}")
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Measure little, in about a minute: too little to prove much.")
+@click.option("--busy", is_flag=True, help="Measure once more beside busy processes on half of the cores.")
+@click.option("--framework", "frameworks", multiple=True, help="Only this framework; may be given several times.")
+@click.option("--output", type=click.Path(path_type=Path), default=CERTIFICATES, help="Folder of the certificates.")
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path, as_json: bool) -> None:
+    """Prove the measuring on this machine by comparisons of known truth, and write a certificate.
+
+    Identical code, more work by a known amount, work of known length, fresh workers, simulated noise. Takes about
+    six minutes, twelve with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output.
+
+    \b
+    Example:
+      accelbench calibrate --busy
+      accelbench calibrate --quick --framework torch --json
+    """  # noqa: D301  click reads \b as "keep these lines"
+    from harness import calibration as room
+
+    room.require_folder(output)
+    certificate = room.calibrate(room.Progress(sys.stderr), quick=quick, busy=busy, frameworks=frameworks)
+    from harness.certificate import to_json
+    from harness.report import certificate_page, in_brief  # after the measuring, which pandas would delay
+
+    path = room.keep(certificate, output, certificate_page)
+    if as_json:
+        click.echo(json.dumps(to_json(certificate), indent=2))
+    else:
+        click.echo("\n".join([*in_brief(certificate), f"certificate {path}, page {path.with_suffix('.html')}"]))
 
 
 @main.command()

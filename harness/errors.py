@@ -15,5 +15,9 @@ class Unavailable(HarnessError):
     """This arm cannot run on this machine; the message says why. Recorded as a skip, never an error."""
 
 
+class LazyOutput(BadInput):
+    """A step returned the promise of a result instead of the result, so that its time is not the work's."""
+
+
 class UnreadableResult(BadInput):
     """A result file is truncated, of a newer schema or not ours."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pynvml
@@ -43,10 +43,12 @@ class GpuState:
 
 def gpus() -> list[GpuState]:
     """Return every NVIDIA GPU, in the driver's order."""
-    if not _started():
-        return []
-    handles = (_ask(pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(_ask(pynvml.nvmlDeviceGetCount) or 0))
-    return [_state(handle) for handle in handles if handle is not None]
+    return [_state(handle) for handle in _handles()]
+
+
+def clocks() -> list[GpuState]:
+    """Return of every NVIDIA GPU only what changes from moment to moment, which is quickly asked."""
+    return [_clock(handle) for handle in _handles()]
 
 
 def driver() -> dict[str, str]:
@@ -74,6 +76,13 @@ def _started() -> bool:
     return not silence()
 
 
+def _handles() -> list[Any]:
+    if not _started():
+        return []
+    handles = (_ask(pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(_ask(pynvml.nvmlDeviceGetCount) or 0))
+    return [handle for handle in handles if handle is not None]
+
+
 def _ask(question: Callable[..., Any], *arguments: Any) -> Any:
     """Return the driver's answer, or None where this GPU or this driver has none."""
     try:
@@ -84,23 +93,29 @@ def _ask(question: Callable[..., Any], *arguments: Any) -> Any:
 
 def _state(handle: Any) -> GpuState:
     memory = _ask(pynvml.nvmlDeviceGetMemoryInfo, handle)
-    reasons = _ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons, handle) or 0
     processes = _ask(pynvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
-    rates = _ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
-    return GpuState(
-        name=str(_ask(pynvml.nvmlDeviceGetName, handle) or "unknown GPU"),
+    return replace(
+        _clock(handle),
         uuid=str(_ask(pynvml.nvmlDeviceGetUUID, handle) or ""),
         memory_bytes=memory.total if memory else 0,
         free_memory_bytes=memory.free if memory else None,
-        sm_clock_mhz=_ask(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
         applications_clock_mhz=_ask(pynvml.nvmlDeviceGetApplicationsClock, handle, pynvml.NVML_CLOCK_SM),
-        temperature_c=_ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
         power_w=_watts(_ask(pynvml.nvmlDeviceGetPowerUsage, handle)),
         power_limit_w=_watts(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
-        utilisation=rates.gpu / 100 if rates else None,
         compute_capability=_dotted(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)),
-        throttle_reasons=tuple(words for bit, words in _THROTTLE_REASONS.items() if reasons & bit),
         process_ids=tuple(process.pid for process in processes),
+    )
+
+
+def _clock(handle: Any) -> GpuState:
+    reasons = _ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons, handle) or 0
+    rates = _ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
+    return GpuState(
+        name=str(_ask(pynvml.nvmlDeviceGetName, handle) or "unknown GPU"),
+        sm_clock_mhz=_ask(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        temperature_c=_ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+        utilisation=rates.gpu / 100 if rates else None,
+        throttle_reasons=tuple(words for bit, words in _THROTTLE_REASONS.items() if reasons & bit),
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import BadInput
 from harness.experiment import Workload
+from harness.hosting.beginning import begin
 from harness.hosting.collecting import fill_catalogue, parametrize, toggled
 from harness.hosting.conditions import Conditions
 from harness.hosting.images import count_images, images_lines
@@ -19,7 +20,7 @@ from harness.hosting.progress import Progress
 from harness.hosting.replay import ReplayClock, equip
 from harness.hosting.saving import Saving, keeps_results
 from harness.hosting.suite import Suite
-from harness.hosting.summary import conditions_line, summary
+from harness.hosting.summary import conditions_line, spending_line, summary
 from harness.hosting.taking import take
 from harness.hosting.toggling import MARKER
 from harness.record import KEY, ArmRecord, to_json
@@ -31,6 +32,7 @@ OPTIONS = pytest.StashKey[Options]()
 SAVING = pytest.StashKey[Saving]()
 SUITE = pytest.StashKey[Suite]()
 CLOCK = pytest.StashKey[ReplayClock]()
+BEGINNING = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,12 +92,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if suite.complaints:
         _refuse(suite.complaints[0])
     suite.collect(session.items)
+    if suite.arms and not suite.conditions.rehearse and not session.config.option.collectonly:
+        try:
+            session.config.stash[BEGINNING] = begin(session, suite, session.config.stash[SAVING])
+        except BadInput as error:
+            _refuse(error)
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Say what is going to be measured, and how."""
     suite = config.stash[SUITE]
-    return conditions_line(suite.conditions, suite.arms.values()) if suite.arms else []
+    lines = [conditions_line(suite.conditions, suite.arms.values())] if suite.arms else []
+    return [*lines, *config.stash.get(BEGINNING, [])]
 
 
 @pytest.hookimpl(tryfirst=True)  # before the benchmark fixture reads the marker
@@ -175,12 +183,13 @@ def pytest_terminal_summary(
             terminalreporter.section("accelbench")
             for line in summary(suite.records, rehearsed=suite.conditions.rehearse):
                 terminalreporter.write_line(line)
+            terminalreporter.write_line(spending_line(suite.spending.so_far()))
         for line in saving.told():
             terminalreporter.write_line(line, red=bool(saving.failure))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the workers."""
+    """End the workers and let the machine go."""
     if (suite := config.stash.get(SUITE, None)) is not None:
         suite.close()
 

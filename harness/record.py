@@ -10,14 +10,13 @@ Schema history:
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from harness.errors import UnreadableResult
+from harness.untrusted import LONGEST_TEXT, shown
 
 SCHEMA_VERSION = 2
 KEY = "accelbench"
@@ -36,6 +35,9 @@ Outcome = Literal[
     "crashed",
     "hung",
 ]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]  # bounds that no measurement reaches keep arithmetic finite
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Ratio = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +49,13 @@ class Effect:
     are evenly spaced quantiles of the paired log speedups.
     """
 
-    speedup: float
-    low: float
-    high: float | None
+    speedup: Ratio
+    low: Ratio
+    high: Ratio | None
     verdict: Verdict
-    pairs: int
+    pairs: Count
     paired: bool = True
-    workers: int = 1
+    workers: Count = 1
     log_ratios: tuple[float, ...] = ()
 
 
@@ -61,13 +63,13 @@ class Effect:
 class Timing:
     """An arm's samples, summarised: evenly spaced quantiles of seconds per iteration, and how they came about."""
 
-    median_s: float
-    quantiles_s: tuple[float, ...]
-    blocks: int
-    iterations_per_block: int
-    cold_s: float
-    build_s: float
-    warmup_blocks: int
+    median_s: Seconds
+    quantiles_s: tuple[Seconds, ...]
+    blocks: Count
+    iterations_per_block: Count
+    cold_s: Seconds
+    build_s: Seconds
+    warmup_blocks: Count
     warmup_settled: bool
 
 
@@ -96,7 +98,7 @@ class Placement:
     inputs: list[str]
     parameters: list[str]
     outputs: list[str]
-    kernels: int | None = None
+    kernels: Count | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +120,7 @@ class ArmRecord:
     levels: dict[str, str]
     outcome: Outcome
     reason: str = ""
-    items: float | None = None
+    items: Annotated[float, msgspec.Meta(ge=0, le=1e18)] | None = None
     timing: Timing | None = None
     price: Price | None = None
     effect: Effect | None = None
@@ -145,7 +147,7 @@ class TrialRecord:
     problem: dict[str, str | int | float | bool]
     fixed: dict[str, str]
     arms: Annotated[list[ArmRecord], msgspec.Meta(min_length=1)]
-    span_s: float = 0.0
+    span_s: Seconds = 0.0
     disturbance: dict[str, float] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
@@ -207,9 +209,21 @@ class Run:
     spent_s: dict[str, float] = field(default_factory=dict)
 
 
-def to_json(run: Run) -> dict[str, Any]:
-    """Return the run as plain JSON values."""
-    return msgspec.to_builtins(run, enc_hook=_plain)  # type: ignore[no-any-return]  # a dataclass becomes a dict
+def to_json(run: Run | TrialRecord) -> dict[str, Any]:
+    """Return a run, or one of its trials, as plain JSON values; a number that is not finite is left out."""
+    return _readable(msgspec.to_builtins(run, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {shown(name): _readable(item) for name, item in value.items() if _is_known(item)}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value if _is_known(item)]
+    return shown(value)[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _is_known(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:
@@ -219,53 +233,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(f"a {type(value).__name__} cannot be kept in a result file")
-
-
-def read_run(path: Path) -> Run:
-    """Read one result file.
-
-    Raises:
-        UnreadableResult: the file is truncated, of a newer schema, not ours, or does not follow the schema.
-    """
-    return from_json(read_document(path), source=str(path))
-
-
-def read_document(path: Path) -> Any:
-    """Return the JSON of one result file, with what pytest-benchmark wrote around the run.
-
-    Raises:
-        UnreadableResult: the file cannot be read or is truncated.
-    """
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise UnreadableResult(f"{path}: cannot be read ({error.strerror}); give a readable result file") from None
-    except (ValueError, RecursionError) as error:
-        raise UnreadableResult(
-            f"{path}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
-        ) from None
-
-
-def from_json(document: Any, *, source: str) -> Run:
-    """Return the run held by a result file's JSON.
-
-    Raises:
-        UnreadableResult: the JSON is of a newer schema, not ours, or does not follow the schema.
-    """
-    stored = document.get(KEY) if isinstance(document, dict) else None
-    if not isinstance(stored, dict):
-        raise UnreadableResult(
-            f"{source}: not a result of accelbench (no {KEY!r} key); "
-            "make one with pytest benchmarks/ --benchmark-save=NAME"
-        )
-    version = stored.get("schema_version")
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise UnreadableResult(
-            f"{source}: schema version {version}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench"
-        )
-    try:
-        return msgspec.convert(stored, Run, strict=True)
-    except msgspec.ValidationError as error:
-        raise UnreadableResult(
-            f"{source}: does not follow schema version {version}: {error}; delete it or run again"
-        ) from None

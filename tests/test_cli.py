@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from runs import arm, effect, run, save, trial
 
 from harness.cli import main
+from harness.record import SCHEMA_VERSION
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=effect(2.0, 1.9, 2.1, "faster"))))
 
@@ -66,7 +67,7 @@ def test_a_bad_file_beside_a_good_one_is_named_and_skipped(accelbench, tmp_path)
         ('{"accelbench": {"schema', "truncated"),
         (
             '{"accelbench": {"schema_version": 9}}',
-            "schema version 9, this accelbench reads up to 1; upgrade",
+            f"schema version 9, this accelbench reads up to {SCHEMA_VERSION}; upgrade",
         ),
         ('{"benchmarks": [], "version": "5.3.1"}', "not a result of accelbench"),
         ('{"accelbench": {"schema_version": 1}}', "does not follow schema version 1"),

@@ -55,6 +55,12 @@ def test_throttle_reasons_are_given_in_words() -> None:
     assert nvml.gpus()[0].throttle_reasons == ("power cap",)
 
 
+def test_clocks_are_asked_without_what_takes_the_driver_long(driver: dict[str, Any]) -> None:
+    driver["nvmlDeviceGetComputeRunningProcesses"] = driver["nvmlDeviceGetPowerUsage"] = lambda _: pytest.fail("asked")
+    first = nvml.clocks()[0]
+    assert (first.sm_clock_mhz, first.utilisation, first.throttle_reasons) == (1980, 0.35, ("power cap",))
+
+
 def test_an_idle_gpu_is_not_a_throttled_one(driver: dict[str, Any]) -> None:
     driver["nvmlDeviceGetCurrentClocksEventReasons"] = lambda _: pynvml.nvmlClocksEventReasonGpuIdle
     assert nvml.gpus()[0].throttle_reasons == ()

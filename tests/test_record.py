@@ -1,6 +1,7 @@
 """The schema of a result file, and files that break it."""
 
 import json
+import math
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from runs import STORED, arm, effect, run, save, trial
 
 from harness import record
 from harness.errors import UnreadableResult
-from harness.record import from_json, read_run, to_json
+from harness.record import Price, to_json
+from harness.stored import from_json, read_run
 
 
 def test_the_stored_file_of_schema_version_1_is_read_for_ever():
@@ -25,6 +27,27 @@ def test_the_stored_file_of_schema_version_1_is_read_for_ever():
     assert bf16.price is not None
     assert bf16.price.error == 0.0042
     assert stored.environment.identity.cpu_cores == 2
+
+
+def test_the_stored_file_of_schema_version_2_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v2.json"))
+    assert stored.schema_version == 2
+    assert stored.ceilings[-1].name == "cpu matrix fp32"
+    assert stored.spent_s["harness"] == 0.9
+    arms = [each for trial in stored.trials for each in trial.arms]
+    assert {each.outcome for each in arms} == {"measured", "unavailable", "wrong-work", "misplaced", "impossible"}
+    one, both = stored.trials[1].arms
+    assert one.flags[0].startswith("the baseline reaches 29 % of cpu matrix fp32")
+    assert [(rate.ceiling, rate.share) for rate in both.rates] == [("cpu matrix fp32", 0.44), ("cpu memory", 0.6)]
+    assert both.placement is not None
+    assert (both.placement.outputs, both.placement.kernels) == (["cpu"], 0)
+
+
+def test_a_number_that_is_not_finite_is_left_out_of_a_file(tmp_path):
+    wild = arm({"amp": "fp16"}, price=Price(error=math.inf), observed={"wait_share": math.nan, "rss_bytes": 2.0})
+    (read,) = read_run(save(run(trial(wild)), tmp_path / "0001_a.json")).trials[0].arms
+    assert read.price == Price()
+    assert read.observed == {"rss_bytes": 2.0}
 
 
 def test_a_run_survives_being_written_and_read(tmp_path):
@@ -70,8 +93,8 @@ def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
-    path = edited(tmp_path, schema_version=2)
-    assert complaint(path) == f"{path}: schema version 2, this accelbench reads up to 1; upgrade accelbench"
+    path = edited(tmp_path, schema_version=3)
+    assert complaint(path) == f"{path}: schema version 3, this accelbench reads up to 2; upgrade accelbench"
 
 
 @pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])

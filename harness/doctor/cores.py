@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from harness.doctor.facts import TITLES, Facts
+from harness.doctor.facts import TITLES, Facts, number
 from harness.units import significant
 
 # How many threads a library starts: the variables that say so, which of them it heeds, and what it says of itself.
@@ -47,12 +47,12 @@ def _threads(facts: Facts) -> dict[str, int]:
         # TensorFlow's default is the variable's number, else one per core that it may be scheduled on.
         default = found["TF_NUM_INTRAOP_THREADS"] or str(facts.visible_cores)
         found[TITLES[name]] = facts.find(name).told(fact).replace("default", default)
-    return {owner: int(text) for owner, text in found.items() if text.isdecimal()}
+    counts = {owner: number(text) for owner, text in found.items()}
+    return {owner: int(count) for owner, count in counts.items() if count is not None}
 
 
 def _quota(facts: Facts) -> float | None:
-    told = facts.configuration.get("cpu.quota_cores", "unlimited")
-    return None if told == "unlimited" else float(told)
+    return number(facts.configuration.get("cpu.quota_cores", "unlimited"))
 
 
 def _export(owners: Iterable[str], count: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -11,8 +13,10 @@ from harness.errors import BadInput
 from harness.frameworks import Device
 from harness.nvml import GpuState
 from harness.record import Identity
+from harness.untrusted import BeyondLimit, parse, read_bytes, shown
 
 TITLES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "cupy": "CuPy", "numpy": "NumPy"}
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class FrameworkFacts:
     ``failure`` says why it cannot be used although it is installed, ``warnings`` is what it wrote by itself.
     """
 
-    name: str
+    name: Annotated[str, msgspec.Meta(pattern=f"^({'|'.join(TITLES)})$")]
     installed: bool = True
     description: dict[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
@@ -98,6 +102,11 @@ class Facts:
         return next((framework for framework in self.frameworks if framework.name == name), absent)
 
 
+def number(text: str) -> float | None:
+    """Return the number that a fact's text is, such as ``2`` or ``1.5``; None of any other text."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
 def read_facts(path: Path) -> Facts:
     """Return the facts in a file that ``accelbench doctor --json`` printed, on whatever machine.
 
@@ -106,11 +115,13 @@ def read_facts(path: Path) -> Facts:
     """
     way_out = "make one with accelbench doctor --json > FILE"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Document).facts
+        return msgspec.convert(parse(read_bytes(path)), _Document).facts
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror}); {way_out}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: holds no facts of a machine ({error}); {way_out}") from None
+        raise BadInput(f"{shown(str(path))}: cannot be read ({error.strerror}); {way_out}") from None
+    except BeyondLimit as error:
+        raise BadInput(f"{shown(str(path))}: cannot be read ({error}); {way_out}") from None
+    except ValueError as error:
+        raise BadInput(f"{shown(str(path))}: holds no facts of a machine ({error}); {way_out}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.doctor.facts import TITLES, Facts, FrameworkFacts
+from harness.doctor.facts import TITLES, Facts, FrameworkFacts, number
 from harness.doctor.finding import Finding
 from harness.doctor.prospects import PROSPECTS
 from harness.frameworks import Device
@@ -55,13 +55,13 @@ def _framework(found: FrameworkFacts) -> str:
     if found.failure:
         return "cannot be used, see below"
     built = found.told("built_for")
-    threads = found.told("threads") or found.told("blas_threads")
+    threads = number(found.told("threads") or found.told("blas_threads"))
     facts = [
         found.version,
         f"built for {built}" if built else "",
         _cudnn(found.told("cudnn")),
         found.told("blas"),
-        plural(int(threads), "thread") if threads.isdecimal() else "",
+        plural(int(threads), "thread") if threads is not None else "",
         _devices(found),
     ]
     return ", ".join(fact for fact in facts if fact)

@@ -1,6 +1,7 @@
 """The vocabulary as types: workload, technique, arm, trial."""
 
 from harness.experiment.arm import Arm
+from harness.experiment.look import Look
 from harness.experiment.technique import (
     ROUNDING,
     Build,
@@ -22,6 +23,7 @@ __all__ = [
     "Build",
     "Host",
     "Levels",
+    "Look",
     "Plan",
     "Setting",
     "Technique",

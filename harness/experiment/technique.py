@@ -41,7 +41,8 @@ class Technique:
     baseline, that it may cost. ``same_output`` is false where levels compute different things by design, as batch
     sizes do, or names those that compute the same; the outputs of the others are checked for themselves only.
     ``environment`` maps a level to the variables with which its worker process must start; a technique
-    that has any is compared between workers.
+    that has any is compared between workers. ``resources`` returns how many cores, processes or devices a level puts to
+    work, where that is what the technique switches; a speedup that is larger than their growth is doubtful.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Technique:
     apply: Callable[[Build, str], Arm]
     tolerance: Mapping[str, float] = field(default_factory=dict)
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    resources: Callable[[str], int] | None = None
     same_output: bool | tuple[str, ...] = True
 
     def compared_at(self, level: str) -> bool:
@@ -80,6 +82,7 @@ def technique(
     levels: tuple[str, ...] | Levels,
     tolerance: Mapping[str, float] | None = None,
     environment: Mapping[str, Mapping[str, str]] | None = None,
+    resources: Callable[[str], int] | None = None,
     same_output: bool | tuple[str, ...] = True,
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
@@ -97,6 +100,7 @@ def technique(
             apply=apply,
             tolerance=tolerance or {},
             environment=environment or {},
+            resources=resources,
             same_output=same_output,
         )
         adopt(declared)

@@ -10,7 +10,7 @@ class Work:
     """The least that one iteration must do, whatever the technique; 0 where nothing is claimed.
 
     ``operations`` are floating-point additions and multiplications, as the textbook's algorithm does them; a known
-    algorithm may do with ``saving`` times fewer, as Winograd's does for a 3×3 convolution with 2.25 (Lavin and Gray
+    algorithm may do with ``saving`` times fewer, as Winograd's does for a 3×3 convolution, 4 at most (Lavin and Gray
     2015, arXiv 1509.09308). ``memory_bytes`` pass between the processor and its memory: every input read once, every
     output written once. ``to_device_bytes`` and ``from_device_bytes`` pass between host and accelerator,
     ``disk_bytes`` between memory and a disk.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from harness.errors import Unavailable
 from harness.frameworks import host
-from harness.frameworks.protocol import Device
+from harness.frameworks.protocol import Device, Index, Leaf
 
 try:
     import cupy
@@ -60,7 +61,33 @@ class Cupy:
 
     def to_host(self, output: Any) -> list[np.ndarray]:
         """Return the arrays in ``output``, CuPy's and NumPy's, on the host in float64."""
-        return host.arrays(output, np.asarray if cupy is None else cupy.asnumpy)
+        return host.arrays(output) if cupy is None else host.arrays(output, cupy.asnumpy, own=(cupy.ndarray,))
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe an array of CuPy's or NumPy's."""
+        if cupy is None or not isinstance(array, cupy.ndarray):
+            return host.leaf(array)
+        device = f"cuda:{array.device.id}"
+        return Leaf(device=device, dtype=array.dtype.name, shape=array.shape, nbytes=array.nbytes)
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item."""
+        return host.item(array, index) if host.leaf(array) else array[index].copy()
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Write an item in place, or into a copy of a read-only array of NumPy's."""
+        if host.leaf(array):
+            return host.put(array, index, values)
+        array[index] = values
+        return array
+
+    def kernels(self, run: Callable[[], object]) -> int | None:  # noqa: ARG002  nothing to count
+        """Return 0 where there is no device; CuPy has no profiler that counts."""
+        return None if self.accelerators() else 0
+
+    def compilations(self) -> int:
+        """Return 0: CuPy does not tell how many kernels it has compiled."""
+        return 0
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the host, CuPy's pool or a CUDA library ran out of memory."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from harness.frameworks import host
-from harness.frameworks.protocol import Device
+from harness.frameworks.protocol import Device, Index, Leaf
 
 
 class FakeClock:
@@ -26,11 +27,15 @@ class FakeClock:
         self._now_s += seconds
 
 
+class OnDevice(np.ndarray):
+    """An array that lies on the fake device."""
+
+
 class FakeDevice:
     """A device that works through a queue while the host goes on, as a GPU does.
 
     ``launch_s`` is what a launch costs the host. ``noise`` returns the factor by which the next piece of work takes
-    longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``.
+    longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``. ``peak_bytes`` is what its allocator says.
     """
 
     name = "fake"
@@ -41,20 +46,64 @@ class FakeDevice:
         self.clock = clock or FakeClock()
         self._launch_s = launch_s
         self._noise = noise
+        self.peak_bytes: int | None = None
         self._busy_until_s = 0.0
+        self._unseen_until_s = 0.0
+        self._launches = 0
+        self._compilations = 0
 
     def launch(self, seconds: float) -> None:
         """Queue work that takes the device that long, and return before it is done."""
+        self._launches += 1
         self.clock.advance(self._launch_s)
         self._busy_until_s = max(self._busy_until_s, self.clock()) + seconds * self._noise()
+
+    def launch_unseen(self, seconds: float) -> None:
+        """Queue work beside, for which only a copy to the host waits: a stream that nobody synchronises."""
+        self._launches += 1
+        self.clock.advance(self._launch_s)
+        self._unseen_until_s = max(self._unseen_until_s, self.clock()) + seconds * self._noise()
+
+    def compile(self, seconds: float) -> None:
+        """Let the host compile a graph for that long."""
+        self._compilations += 1
+        self.clock.advance(seconds)
+
+    def array(self, values: Any) -> OnDevice:
+        """Return an array that lies on the device."""
+        return np.array(values).view(OnDevice)
 
     def synchronize(self) -> None:
         """Let time pass until the queue is empty."""
         self.clock.advance(max(0.0, self._busy_until_s - self.clock()))
 
     def to_host(self, output: Any) -> list[np.ndarray]:
-        """Return the arrays in ``output`` in float64."""
+        """Wait for everything, as a copy from a device does, and return the arrays in ``output`` in float64."""
+        self.clock.advance(max(0.0, max(self._busy_until_s, self._unseen_until_s) - self.clock()))
         return host.arrays(output)
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe an array: one of NumPy's lies on the host, one of :meth:`array` on the device."""
+        found = host.leaf(array)
+        return replace(found, device="fake:0") if found and isinstance(array, OnDevice) else found
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item."""
+        return host.item(array, index)
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Write an item in place, or into a copy of a read-only array."""
+        return host.put(array, index, values)
+
+    def kernels(self, run: Callable[[], object]) -> int | None:
+        """Return how many launches ``run`` makes."""
+        before = self._launches
+        run()
+        return self._launches - before
+
+    def compilations(self) -> int:
+        """Return how often :meth:`compile` was called."""
+        return self._compilations
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the error is a MemoryError."""
@@ -64,8 +113,8 @@ class FakeDevice:
         """Keep no peak."""
 
     def peak_memory_bytes(self) -> int | None:
-        """Return None: the device keeps no peak."""
-        return None
+        """Return the peak that a test has set."""
+        return self.peak_bytes
 
     def free(self) -> None:
         """Give nothing back: the device caches nothing."""

@@ -1,49 +1,83 @@
-"""What adapters share on the host: outputs taken apart, NumPy's own facts, its seeds."""
+"""What adapters share on the host: values taken apart, NumPy's own facts, its seeds."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
-from harness.errors import BadInput
+from harness.errors import BadInput, LazyOutput
+from harness.frameworks.nesting import parts
+from harness.frameworks.protocol import Index, Leaf
 
 _NOT_NUMBERS = "SUOMm"  # NumPy's kinds of texts, objects, dates and time spans
+# What gives its values only when it is asked: arrays of libraries that compute late, generators, functions, futures.
+_PROMISES = ("__array__", "__dlpack__", "__next__", "__await__", "__call__", "result")
+_REMEDY = "return an array, a number, or a tuple or mapping of these"
 
 
-def arrays(output: Any, to_numpy: Callable[[Any], np.ndarray] = np.asarray) -> list[np.ndarray]:
+def arrays(
+    output: Any, to_numpy: Callable[[Any], np.ndarray] = np.asarray, own: tuple[type, ...] = ()
+) -> list[np.ndarray]:
     """Return the arrays and numbers in ``output``, however nested, as float64 copies; complex ones as pairs.
 
-    Copies, because a step may write into the same buffer again. ``to_numpy`` brings one array to the host.
+    Copies, because a step may write into the same buffer again. ``own`` are the framework's types of arrays, of which
+    ``to_numpy`` brings one to the host.
 
     Raises:
+        LazyOutput: the output holds something that is computed when it is read.
         BadInput: the output holds something that is neither array nor number.
     """
-    return [_in_float64(to_numpy(leaf), leaf) for leaf in _leaves(output)]
+    return [_in_float64(_to_numpy(part, to_numpy, own), part) for part in parts(output)]
 
 
-def _leaves(output: Any) -> Iterator[Any]:
-    if isinstance(output, Mapping):
-        output = tuple(output.values())
-    if isinstance(output, tuple | list):
-        for part in output:
-            yield from _leaves(part)
-    elif output is not None:
-        yield output
+def leaf(array: Any) -> Leaf | None:
+    """Describe an array of NumPy's; None for what is none."""
+    if not isinstance(array, np.ndarray | np.generic):
+        return None
+    return Leaf(device="cpu", dtype=array.dtype.name, shape=array.shape, nbytes=array.nbytes)
 
 
-def _in_float64(array: np.ndarray, leaf: Any) -> np.ndarray:
-    if array.dtype.kind in _NOT_NUMBERS:
-        raise BadInput(
-            f"the step returned a {type(leaf).__name__}, which cannot be checked; "
-            "return an array, a number, or a tuple or mapping of these"
+def item(array: Any, index: Index) -> Any:
+    """Return a copy of one item of an array of NumPy's."""
+    return np.array(array[index])
+
+
+def put(array: Any, index: Index, values: Any) -> Any:
+    """Write an item in place, or into a copy where the array is read-only."""
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        array = np.array(array)
+    array[index] = values
+    return array
+
+
+def _to_numpy(part: Any, to_numpy: Callable[[Any], np.ndarray], own: tuple[type, ...]) -> np.ndarray:
+    if isinstance(part, own):
+        return to_numpy(part)
+    if isinstance(part, np.ndarray | np.generic | Number):
+        return np.asarray(part)
+    if any(hasattr(part, promise) for promise in _PROMISES):
+        raise LazyOutput(
+            f"the step returned a {type(part).__name__}, which may compute its values only when it is read, after the "
+            f"clock has stopped; {_REMEDY}"
         )
+    raise BadInput(_uncheckable(part))
+
+
+def _in_float64(array: np.ndarray, part: Any) -> np.ndarray:
+    if array.dtype.kind in _NOT_NUMBERS:
+        raise BadInput(_uncheckable(part))
     if array.dtype.kind == "c":
         return np.array(array, dtype=np.complex128, order="C", ndmin=1).view(np.float64)
     return np.array(array, dtype=np.float64)
+
+
+def _uncheckable(part: Any) -> str:
+    return f"the step returned a {type(part).__name__}, which cannot be checked; {_REMEDY}"
 
 
 def configuration() -> dict[str, str]:
@@ -55,8 +89,8 @@ def configuration() -> dict[str, str]:
     if pools:
         # Other packages bring a BLAS library of their own; NumPy's wheel keeps its one below a folder of its name.
         own = min(pools, key=lambda pool: "numpy" not in pool["filepath"])
-        parts = [own.get(key) for key in ("internal_api", "version", "architecture", "threading_layer")]
-        facts["numpy.blas"] = " ".join(str(part) for part in parts if part)
+        facts_of_it = [own.get(key) for key in ("internal_api", "version", "architecture", "threading_layer")]
+        facts["numpy.blas"] = " ".join(str(fact) for fact in facts_of_it if fact)
         facts["numpy.blas_threads"] = str(own["num_threads"])
     return facts
 

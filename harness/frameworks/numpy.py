@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from harness.frameworks import host
-from harness.frameworks.protocol import Device
+from harness.frameworks.protocol import Device, Index, Leaf
 
 
 class Numpy:
@@ -26,6 +27,26 @@ class Numpy:
     def to_host(self, output: Any) -> list[np.ndarray]:
         """Return the arrays in ``output`` in float64."""
         return host.arrays(output)
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe an array of NumPy's."""
+        return host.leaf(array)
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item."""
+        return host.item(array, index)
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Write an item in place, or into a copy of a read-only array."""
+        return host.put(array, index, values)
+
+    def kernels(self, run: Callable[[], object]) -> int | None:  # noqa: ARG002  nothing to count
+        """Return 0: NumPy knows no accelerator."""
+        return 0
+
+    def compilations(self) -> int:
+        """Return 0: NumPy compiles nothing."""
+        return 0
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the error is Python's MemoryError, which NumPy raises too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ import numpy as np
 
 from harness.errors import BadInput, Unavailable
 
+Index = int | tuple[()]  # of an item along the first axis; () where an array has none
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy", "fake")
 
 
@@ -23,6 +25,16 @@ class Device:
     memory_bytes: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Leaf:
+    """An array as it lies on its device, ``"cpu"`` for the host or an accelerator's label."""
+
+    device: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+
+
 class Framework(Protocol):
     """The few things that differ between frameworks. An adapter module holds one as ``framework``."""
 
@@ -32,7 +44,26 @@ class Framework(Protocol):
         """Wait until every device of this framework has finished what was launched."""
 
     def to_host(self, output: Any) -> list[np.ndarray]:
-        """Return the arrays in ``output``, however nested in tuples and mappings, as host arrays in float64."""
+        """Return the arrays in ``output``, however nested in tuples and mappings, as host arrays in float64.
+
+        Raises:
+            LazyOutput: it holds something else, which may compute its values when it is read.
+        """
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe an array of this framework or of NumPy; None for what is none."""
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item of an array, where the array lies."""
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Return the array with an item of these values: itself, or a copy where arrays cannot be changed."""
+
+    def kernels(self, run: Callable[[], object]) -> int | None:
+        """Return how many pieces of work ``run`` starts on accelerators; None where that cannot be counted."""
+
+    def compilations(self) -> int:
+        """Return how many graphs were compiled so far; 0 where the framework does not tell."""
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the error means that memory ran out, and nothing else."""

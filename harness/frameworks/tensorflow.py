@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from harness.errors import LazyOutput
 from harness.frameworks import host
-from harness.frameworks.protocol import Device
+from harness.frameworks.protocol import Device, Index, Leaf
 
 # Before the first import: TensorFlow's C++ half says nothing but errors, and Keras computes with nothing else.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -19,6 +21,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 import tensorflow as tf
 
+_ARRAYS = (tf.Tensor, tf.Variable, keras.Variable)
 tf.get_logger().setLevel("ERROR")  # else it warns of every arm that is built afresh, and so traced again
 _GPUS = tf.config.list_physical_devices("GPU")
 for _gpu in _GPUS:
@@ -48,7 +51,45 @@ class TensorFlow:
 
     def to_host(self, output: Any) -> list[np.ndarray]:
         """Return the tensors, variables and arrays in ``output`` on the host in float64."""
-        return host.arrays(output, _to_numpy)
+        return host.arrays(output, _to_numpy, own=_ARRAYS)
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe a tensor, a variable, or an array of NumPy's."""
+        if not isinstance(array, _ARRAYS):
+            return host.leaf(array)
+        tensor = tf.convert_to_tensor(array)
+        device = tensor.device.rpartition("device:")[2]
+        nbytes = tensor.dtype.size * math.prod(tensor.shape)
+        dtype = tensor.dtype.name
+        return Leaf(
+            device="cpu" if device.startswith("CPU") else device, dtype=dtype, shape=tuple(tensor.shape), nbytes=nbytes
+        )
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item."""
+        if not isinstance(array, _ARRAYS):
+            return host.item(array, index)
+        return tf.identity(tf.convert_to_tensor(array)[index])
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Write an item of a variable or an array in place, of a tensor into a copy."""
+        if not isinstance(array, _ARRAYS):
+            return host.put(array, index, values)
+        changed = values
+        if index != ():
+            changed = tf.tensor_scatter_nd_update(tf.convert_to_tensor(array), [[index]], [values])
+        if isinstance(array, tf.Tensor):
+            return changed
+        array.assign(changed)
+        return array
+
+    def kernels(self, run: Callable[[], object]) -> int | None:  # noqa: ARG002  nothing to count
+        """Return 0 where there is no GPU; TensorFlow's profiler writes files, which nothing here reads."""
+        return None if _GPUS else 0
+
+    def compilations(self) -> int:
+        """Return 0: TensorFlow tells of each function, but not over all of them, how often it was traced."""
+        return 0
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the host's or a GPU's allocator ran out of memory."""
@@ -116,10 +157,10 @@ def _peak_bytes(device: str) -> int | None:
 
 
 def _to_numpy(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, tf.Variable | keras.Variable):
-        leaf = tf.convert_to_tensor(leaf)
     if not isinstance(leaf, tf.Tensor):
-        return np.asarray(leaf)
+        leaf = tf.convert_to_tensor(leaf)
+    if tf.is_symbolic_tensor(leaf):
+        raise LazyOutput("the step returned a symbolic tensor, which has no values: nothing was computed")
     # NumPy has no bfloat16.
     return np.asarray((tf.cast(leaf, tf.float64) if leaf.dtype.is_floating else leaf).numpy())
 

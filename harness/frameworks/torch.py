@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -10,8 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from harness.errors import LazyOutput
 from harness.frameworks import host
-from harness.frameworks.protocol import Device
+from harness.frameworks.protocol import Device, Index, Leaf
 
 # What is no torch.OutOfMemoryError: the CPU's allocator on Linux and Windows, the CUDA driver where it allocates pinned
 # memory or a context, cuBLAS for its handle.
@@ -43,7 +46,39 @@ class Torch:
 
     def to_host(self, output: Any) -> list[np.ndarray]:
         """Return the tensors and arrays in ``output`` on the host in float64."""
-        return host.arrays(output, _to_numpy)
+        return host.arrays(output, _to_numpy, own=(torch.Tensor,))
+
+    def leaf(self, array: Any) -> Leaf | None:
+        """Describe a tensor, or an array of NumPy's."""
+        if not isinstance(array, torch.Tensor):
+            return host.leaf(array)
+        dtype = str(array.dtype).removeprefix("torch.")
+        return Leaf(device=str(array.device), dtype=dtype, shape=tuple(array.shape), nbytes=array.nbytes)
+
+    def item(self, array: Any, index: Index) -> Any:
+        """Return a copy of one item of a tensor or an array."""
+        if not isinstance(array, torch.Tensor):
+            return host.item(array, index)
+        return array.detach()[index].clone()
+
+    def put(self, array: Any, index: Index, values: Any) -> Any:
+        """Write an item of a tensor or an array in place."""
+        if not isinstance(array, torch.Tensor):
+            return host.put(array, index, values)
+        with torch.inference_mode(array.is_inference()), torch.no_grad():
+            array[index] = values
+        return array
+
+    def kernels(self, run: Callable[[], object]) -> int | None:
+        """Return what the profiler sees on accelerators; None where it sees not even a launch that is known."""
+        if not _accelerators():
+            return 0
+        return _profiled(run) if _profiler_sees_kernels() else None
+
+    def compilations(self) -> int:
+        """Return how many graphs torch.compile has made, where it was used."""
+        dynamo = sys.modules.get("torch._dynamo.utils")
+        return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo else 0
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the host's or an accelerator's allocator ran out of memory."""
@@ -98,9 +133,26 @@ class Torch:
         return facts | {f"{package}.version": found for package in _BESIDE if (found := _version(package))}
 
 
-def _to_numpy(leaf: Any) -> np.ndarray:
-    if not isinstance(leaf, torch.Tensor):
-        return np.asarray(leaf)
+def _profiled(run: Callable[[], object]) -> int:
+    """Return how many kernels and copies ``run`` starts on accelerators."""
+    activities = torch.profiler.supported_activities() - {torch.profiler.ProfilerActivity.CPU}
+    if not activities:
+        return 0
+    with torch.profiler.profile(activities=activities) as profile:
+        run()
+        framework.synchronize()
+    return sum(event.device_type != torch.autograd.DeviceType.CPU for event in profile.events() or ())
+
+
+@cache
+def _profiler_sees_kernels() -> bool:
+    """Say whether the profiler counts at all: drivers may keep their counters from all but the administrator."""
+    return _profiled(lambda: torch.ones(1, device=_accelerators()[0])) > 0
+
+
+def _to_numpy(leaf: torch.Tensor) -> np.ndarray:
+    if leaf.is_meta:
+        raise LazyOutput("the step returned a tensor on the device 'meta', which has no values: nothing was computed")
     tensor = leaf.detach().cpu().resolve_conj().resolve_neg()
     # NumPy has no bfloat16.
     return np.asarray((tensor.double() if tensor.is_floating_point() else tensor).numpy())

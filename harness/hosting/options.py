@@ -28,6 +28,8 @@ class Options:
     timeout_s: float
     seed: int
     data_dir: Path | None
+    resume: bool
+    wait: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,12 +181,19 @@ _OPTIONS = (
     ),
 )
 
+_SWITCHES = {
+    "--resume": "continue the newest unfinished run of the same command: what it finished is not measured again",
+    "--accel-wait": "where another run is measuring on this machine, wait for its end. Default: say so and stop",
+}
+
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options. They arrive as text, so that a bad value is told in our words and with our exit status."""
     group = parser.getgroup("accelbench", "accelbench: which acceleration techniques pay")
     for option in _OPTIONS:
         group.addoption(option.name, default=option.default, metavar=option.metavar, help=option.help)
+    for name, text in _SWITCHES.items():
+        group.addoption(name, action="store_true", help=text)
     parser.addini(RESULTS_INI, "folder that keeps saved runs, one subfolder per machine", default="")
 
 
@@ -194,7 +203,11 @@ def read_options(config: pytest.Config) -> Options:
     Raises:
         BadInput: a value cannot be used; the message names the option, the value, what is expected and an example.
     """
-    return Options(**{option.field: _read(option, config.getoption(option.name)) for option in _OPTIONS})
+    return Options(
+        **{option.field: _read(option, config.getoption(option.name)) for option in _OPTIONS},
+        resume=config.getoption("--resume"),
+        wait=config.getoption("--accel-wait"),
+    )
 
 
 def _read(option: _Option, text: str | None) -> Any:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import BadInput
+from harness.hosting.aside import storage_folder, written_aside
+from harness.hosting.journal import SUFFIX, Heading, Journal
 from harness.hosting.machine import this_machine
 from harness.hosting.options import RESULTS_INI
+from harness.hosting.resuming import resumed, unfinished
 from harness.units import size
 
 HOST_STORAGE = "file://./.benchmarks"  # pytest-benchmark's default, where the user named no other
 ROOM_BYTES = 8 * 2**20  # a run of hundreds of arms takes about one mebibyte
 UNSAVED_STATUS = 2
+FINISHED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 def keeps_results(config: pytest.Config) -> bool:
@@ -48,7 +55,7 @@ def choose_folder(config: pytest.Config) -> bool:
 
 
 class Saving:
-    """Follows a run into its file.
+    """Follows a run into its journal and its file.
 
     Registered when pytest is configured, so that its hooks run inside the terminal reporter's and around
     pytest-benchmark's: a failure is known before the summary is printed.
@@ -58,8 +65,10 @@ class Saving:
         self._config = config
         self._document: dict[str, Any] | None = None
         self.in_own_folder = choose_folder(config)
+        self.measures = False
         self.interrupted = False
-        self.saved: Path | None = None
+        self.journal: Journal | None = None
+        self.saved: list[Path] = []
         self.failure = ""
 
     @pytest.hookimpl(tryfirst=True)
@@ -68,6 +77,32 @@ class Saving:
         if self.in_own_folder:
             self._host.storage.default_machine_id = ""
 
+    def begin(self, heading: Callable[[str], Heading], *, resume: bool) -> Iterator[str]:
+        """Begin the journal of a run that is to be saved, or take that of an unfinished one, and yield what to say.
+
+        Raises:
+            BadInput: the run cannot be continued.
+        """
+        self.measures = True
+        folder = self._folder
+        if folder is None:
+            if resume:
+                raise BadInput("--resume: nothing is saved; repeat the command of the unfinished run, and add --resume")
+            return
+        now, left = heading(self._name), unfinished(folder)
+        if resume:
+            self.journal = resumed(left, now, self._shown(folder))
+            yield f"accelbench: {_counted(self.journal)} come from {self._shown(self.journal.path)}"
+            return
+        started = re.sub(r"[^0-9T]", "", now.started.partition("+")[0])
+        self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
+        if left:
+            more = f", and {len(left) - 1} more" if left[1:] else ""
+            yield (
+                f"accelbench: an unfinished run lies in {self._shown(left[0].path)} ({_counted(left[0])}){more}; its "
+                "command and --resume continue it, deleting the file gives it up"
+            )
+
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
         """Remember what is about to be saved."""
@@ -75,38 +110,60 @@ class Saving:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
-        """Keep the run elsewhere when it cannot be saved."""
-        self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+        """Bring the run's file to disk, and then let go of its journal; keep the run elsewhere when that fails."""
+        self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED  # also where the session was refused
+        if self.interrupted:
+            warnings.filterwarnings("ignore", message="Not saving anything")  # pytest puts the filters back at its end
         try:
-            result = yield
+            aside: AbstractContextManager[list[Path]] = written_aside(self._host) if self.measures else nullcontext([])
+            with aside as placed:
+                result = yield
         except OSError as error:
             if self._document is None:
                 raise
             session.exitstatus = UNSAVED_STATUS
             self.failure = self._rescued(error, self._document)
             return None
-        if self._document is not None:
-            self.saved = self._newest()
+        self.saved = placed
+        if self.journal and placed and exitstatus in FINISHED:
+            self.journal.remove()
         return result
 
     def told(self) -> Iterator[str]:
-        """Yield what to say of the file at the session's end."""
+        """Yield what to say of the files at the session's end."""
         if self.failure:
             yield self.failure
-        elif self.saved is not None:
-            here = self._config.invocation_params.dir
-            shown = self.saved.relative_to(here) if self.saved.is_relative_to(here) else self.saved
+        for file in self.saved:
+            shown = self._shown(file)
             yield f"saved in {shown}; render it with: accelbench report{'' if self.in_own_folder else f' {shown}'}"
+        if self.journal and self.journal.failure and not self.saved:
+            yield f"not every trial could be kept in {self._shown(self.journal.path)} ({self.journal.failure})"
+        if self.journal and self.journal.path.exists():
+            yield f"what is finished is kept in {self._shown(self.journal.path)}; the same command and --resume go on"
 
     @property
     def _host(self) -> Any:
         """pytest-benchmark's session, which is there from the end of configuring on."""
         return self._config.pluginmanager.get_plugin("pytest-benchmark")
 
+    @property
+    def _folder(self) -> Path | None:
+        """Where the run is saved, None where it is not saved in a folder."""
+        json_file = self._host.json
+        return storage_folder(self._host) or (json_file.absolute().parent if json_file else None)
+
+    @property
+    def _name(self) -> str:
+        """What the run is called in all of its sessions; the name that --benchmark-autosave gives holds the time."""
+        host = self._host
+        return str(host.save or ("autosave" if host.autosave else host.json.stem))
+
+    def _shown(self, path: Path) -> Path:
+        here = self._config.invocation_params.dir
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
     def _rescued(self, error: OSError, document: dict[str, Any]) -> str:
         """Write the run to the temporary folder, and say in one line what happened."""
-        if (file := self._newest()) is not None:
-            _remove_truncated(file)
         failed = f"the run could not be saved ({error.strerror or error})"
         try:
             with tempfile.NamedTemporaryFile("w", prefix="accelbench-", suffix=".json", delete=False) as kept:
@@ -115,21 +172,10 @@ class Saving:
             return f"{failed}, nor kept in {tempfile.gettempdir()} ({another.strerror}); make room and run again"
         return f"{failed}; it is kept in {kept.name}: make room and move it into the results folder"
 
-    def _newest(self) -> Path | None:
-        """Return the newest run of this name in the storage, whose file names are pytest-benchmark's choice."""
-        name, folder = self._host.save or self._host.autosave, getattr(self._host.storage, "path", None)
-        if not name or folder is None:
-            return None
-        files = folder.rglob(f"[0-9][0-9][0-9][0-9]_{name}.json")
-        return max(files, key=lambda file: file.stat().st_mtime, default=None)
 
-
-def _remove_truncated(file: Path) -> None:
-    with suppress(OSError):
-        try:
-            json.loads(file.read_bytes())
-        except ValueError:
-            file.unlink()
+def _counted(journal: Journal) -> str:
+    total = len(journal.heading.selection)
+    return f"{len(journal.finished)} of {total} trial{'' if total == 1 else 's'}"
 
 
 def _folder(storage: str) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,29 +11,34 @@ import pytest
 
 from harness.errors import BadInput, HarnessError
 from harness.experiment import Technique, Trial, Workload, find_technique
-from harness.hosting.asking import Asked, understand
+from harness.hosting.asking import Asked, question, understand
 from harness.hosting.collecting import Collected, gather, levels_in
 from harness.hosting.conditions import Conditions
+from harness.hosting.journal import Finished, Journal
 from harness.hosting.machine import this_machine
 from harness.hosting.progress import Progress
+from harness.hosting.resuming import changed, require_same
+from harness.measuring.spending import Spending
 from harness.measuring.travel import is_foreign
 from harness.record import SCHEMA_VERSION, ArmRecord, Environment, Run, TrialRecord
 
 if TYPE_CHECKING:  # loaded when the first trial is measured: most pytest sessions measure nothing
+    from filelock import BaseFileLock
+
     from harness.measuring.measured import Measured
     from harness.measuring.pool import Pool
 
 
-USUAL_SHARE = 2  # an arm takes about so many times its measuring time, with building, warming up and checking
+USUAL_SHARE = 1.5  # an arm takes about so many times its measuring time: building and checking come to early verdicts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A trial that was measured, and what was asked of it."""
+    """A finished trial, and what was asked of it; ``samples_s`` stands beside the record's arms."""
 
     asked: Asked
-    measured: Measured
     record: TrialRecord
+    samples_s: list[tuple[float, ...]]
 
 
 class Suite:
@@ -42,16 +47,35 @@ class Suite:
     def __init__(self, conditions: Conditions, progress: Progress) -> None:
         self.conditions = conditions
         self.progress = progress
+        self.spending = Spending()
+        self.spent_before_s: dict[str, float] = {}  # on the trials that an unfinished run left
         self.trials: dict[str, Collected] = {}  # by the node id of each of its tests
         self.arms: dict[str, int] = {}  # how many, by the trial's id
         self.entries: dict[str, Entry] = {}  # by the trial's id
         self.complaints: list[BadInput] = []  # of what the tests ask for
+        self.journal: Journal | None = None  # of a run that is saved
+        self.lock: BaseFileLock | None = None  # of the machine
 
     def collect(self, items: Iterable[pytest.Item]) -> None:
         """Find the trials among the selected tests."""
         self.trials = gather(items, self.levels_of)
         self.arms = {trial.id: len(trial.arms) for trial in self.trials.values()}
-        self.progress.expect(self.arms, arm_s=USUAL_SHARE * self.conditions.plan.budget_s)
+        self._expect(self.arms)
+
+    def keep_in(self, journal: Journal) -> None:
+        """Keep finished trials in a journal, and take from it those that an unfinished run left.
+
+        Raises:
+            BadInput: the unfinished run was measured with frameworks in another configuration.
+        """
+        self.journal = journal
+        for framework in {trial.record.framework for trial in journal.finished.values()}:
+            self._accelerators(framework)  # its worker then tells its configuration too
+        told = self.pool.configuration() if journal.finished else {}
+        # What else a worker tells may depend on the environment variables with which it was started.
+        then = {name: text for name, text in journal.configuration.items() if name.endswith(".version")}
+        require_same(journal, list(changed(then, {name: told.get(name, text) for name, text in then.items()})))
+        self._expect({trial: arms for trial, arms in self.arms.items() if trial not in journal.finished})
 
     def measure(
         self, item: pytest.Item, workload: str | Workload, keywords: Mapping[str, Any]
@@ -64,14 +88,14 @@ class Suite:
         trial = self.trials[item.nodeid]
         own = levels_in(item, trial.techniques)
         asked = understand(trial, own, workload, keywords, self.levels_of)
-        entry = self.entries.get(trial.id) or self._measured(trial, asked)
+        entry = self.entries.get(trial.id) or self._finished(trial, asked)
         if asked.question != entry.asked.question:
             raise BadInput(
                 f"the tests of one trial must ask for the same but for the toggled levels: this one asks for "
                 f"{asked.question!r}, the first one asked for {entry.asked.question!r}"
             )
         place = trial.arms.index(own)
-        return entry.measured.arms[place], entry.measured.samples_s[place]
+        return entry.record.arms[place], entry.samples_s[place]
 
     @property
     def records(self) -> list[TrialRecord]:
@@ -83,7 +107,8 @@ class Suite:
         from harness import environment
 
         identity = this_machine()
-        configuration = environment.configuration() | self.pool.configuration()
+        told = self.journal.configuration if self.journal else {}
+        configuration = environment.configuration() | self.pool.configuration() | told
         return Run(
             schema_version=SCHEMA_VERSION,
             machine=environment.machine_key(identity),
@@ -91,7 +116,14 @@ class Suite:
             settings=self.conditions.settings,
             trials=self.records,
             interrupted=interrupted,
+            spent_s=_rounded(_summed(self.spending.so_far(), self.spent_before_s)),
+            ceilings=self.pool.ceilings.on_file() if self._judged else [],
         )
+
+    @property
+    def _judged(self) -> bool:
+        """Whether any arm was held against the machine's ceilings."""
+        return any(arm.rates or arm.outcome == "impossible" for trial in self.records for arm in trial.arms)
 
     def levels_of(self, technique: Technique) -> tuple[str, ...]:
         """Return the levels of a technique on this machine, baseline first."""
@@ -99,20 +131,39 @@ class Suite:
         return technique.levels_on(replace(self.conditions.host, accelerators=accelerators))
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers and let the machine go."""
         if "pool" in self.__dict__:
             self.pool.close()
+        if self.lock:
+            self.lock.release()
 
     @cached_property
     def pool(self) -> Pool:
         """The worker processes, started when first needed."""
         from harness.measuring.pool import Pool
 
-        return Pool(self.conditions.plan)
+        return Pool(self.conditions.plan, spending=self.spending)
+
+    def _expect(self, arms: Mapping[str, int]) -> None:
+        self.progress.expect(arms, arm_s=USUAL_SHARE * self.conditions.plan.budget_s)
+
+    def _finished(self, trial: Collected, asked: Asked) -> Entry:
+        """Return a trial that an unfinished run left, or measure it and keep it."""
+        found = self.journal.finished.get(trial.id) if self.journal else None
+        if found and asked.question == question(found.record.workload, found.record.problem, found.record.fixed):
+            entry = Entry(asked=asked, record=found.record, samples_s=found.samples_s)
+            self.spent_before_s = _summed(self.spent_before_s, found.record.spent_s)
+        else:
+            entry = self._measured(trial, asked)
+            if self.journal:
+                self.journal.append(Finished.of(entry.record, entry.samples_s, self.pool.configuration()))
+        self.entries[trial.id] = entry
+        return entry
 
     def _measured(self, trial: Collected, asked: Asked) -> Entry:
+        before = self.spending.so_far()
         with self.progress.measuring(trial.id, asked.question, trial.arms) as heard:
-            measured = self.pool.measure(self._order(trial, asked), heard=heard)
+            measured = self._twice_if_lost(self._order(trial, asked), heard)
         record = TrialRecord(
             id=trial.id,
             module=trial.module,
@@ -127,9 +178,18 @@ class Suite:
             span_s=measured.span_s,
             disturbance=measured.disturbance,
             remarks=measured.remarks,
+            spent_s=_rounded(self.spending.since(before)),
         )
-        self.entries[trial.id] = Entry(asked=asked, measured=measured, record=record)
-        return self.entries[trial.id]
+        return Entry(asked=asked, record=record, samples_s=measured.samples_s)
+
+    def _twice_if_lost(self, order: Trial, heard: Callable[[str], None]) -> Measured:
+        """Measure a trial, and once more where a worker crashed, since it may have been killed from outside."""
+        measured = self.pool.measure(order, heard=heard)
+        crashes = [arm.reason for arm in measured.arms if arm.outcome == "crashed"]
+        if not crashes:
+            return measured
+        again = self.pool.measure(order, heard=heard)
+        return replace(again, remarks=[*again.remarks, f"measured twice, since at first {crashes[0]}"])
 
     def _order(self, trial: Collected, asked: Asked) -> Trial:
         """Return the trial as a worker is told of it."""
@@ -151,3 +211,11 @@ class Suite:
             return self.pool.accelerators(framework)
         except HarnessError:  # its worker was lost; so it will be when it measures, and then each arm says how
             return ()
+
+
+def _summed(some_s: Mapping[str, float], more_s: Mapping[str, float]) -> dict[str, float]:
+    return {kind: some_s.get(kind, 0.0) + more_s.get(kind, 0.0) for kind in some_s.keys() | more_s.keys()}
+
+
+def _rounded(spent_s: dict[str, float]) -> dict[str, float]:
+    return {kind: round(seconds, 4) for kind, seconds in spent_s.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from harness import units
 from harness.hosting.asking import question
@@ -12,6 +12,7 @@ from harness.hosting.conditions import Conditions
 from harness.record import ArmRecord, TrialRecord, Verdict
 
 HEADERS = ("workload", "technique", "level", "speedup", "interval", "verdict", "price")
+LEAST_SHARE = 0.005  # of the session's time
 SAME_MEMORY_BYTES = 2**16  # a few pages more or less are the process's own doing
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
 
@@ -35,7 +36,8 @@ def summary(trials: Iterable[TrialRecord], *, rehearsed: bool) -> Iterator[str]:
     else:
         yield from _table(trials)
         yield from _counts(trials)
-        yield from _remarks(trials)
+        yield from _kinds("trial", (remark for trial in trials for remark in trial.remarks))
+        yield from _kinds("doubtful arm", (flag for trial in trials for arm in trial.arms for flag in arm.flags))
     yield from _not_measured(trials)
 
 
@@ -109,16 +111,24 @@ def _not_measured(trials: list[TrialRecord]) -> Iterator[str]:
         yield f"{_counted(count, 'arm')} {outcome}: {reason}"
 
 
-def _remarks(trials: list[TrialRecord]) -> Iterator[str]:
-    """Yield each kind of remark once, as its first trial made it; kinds differ in more than their figures."""
+def spending_line(spent_s: Mapping[str, float]) -> str:
+    """Say where the time of the session went, what took most first; what took next to nothing is left out."""
+    total_s = sum(spent_s.values())
+    ordered = sorted(spent_s.items(), key=lambda item: item[1], reverse=True)
+    shares = [f"{kind} {units.percent(spent / total_s)}" for kind, spent in ordered if spent > LEAST_SHARE * total_s]
+    return f"{units.minutes(total_s)} went into {', '.join(shares)}"
+
+
+def _kinds(of: str, sentences: Iterable[str]) -> Iterator[str]:
+    """Yield each kind of sentence once, as the first one said it; kinds differ in more than their figures."""
     first: dict[str, str] = {}
     kinds = Counter[str]()
-    for remark in (remark for trial in trials for remark in trial.remarks):
-        kind = re.sub(r"\d[\d.]*", "", remark)
-        first.setdefault(kind, remark)
+    for sentence in sentences:
+        kind = re.sub(r"\d[\d.]*", "", sentence)
+        first.setdefault(kind, sentence)
         kinds[kind] += 1
     for kind, count in kinds.items():
-        yield f"{_counted(count, 'trial')}: {'for example, ' if count > 1 else ''}{first[kind]}"
+        yield f"{_counted(count, of)}: {'for example, ' if count > 1 else ''}{first[kind]}"
 
 
 def _counted(count: int, noun: str) -> str:

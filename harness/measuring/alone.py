@@ -6,31 +6,29 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from harness.frameworks import Framework
-from harness.measuring import check
 from harness.measuring.entrant import Entrant
+from harness.measuring.leftovers import Ending
 from harness.measuring.memory import peak_rss_rise
+from harness.measuring.reference import reference
 from harness.measuring.stopwatch import Stopwatch
 from harness.measuring.utilisation import utilisation
 
 BLOCK_S = 0.1  # long beside a synchronisation, or waiting for it would lower the utilisation that is seen
 
 
-def memory(entrant: Entrant, framework: Framework, build: Callable[[], None]) -> None:
-    """Measure the peak of memory, from before the arm is built to the end of its checked steps."""
+def memory(entrant: Entrant, framework: Framework, build: Callable[[], None], stopwatch: Stopwatch) -> Ending:
+    """Measure the peak of memory, from before the arm is built to the end of its checked steps, and return that end."""
+    endings = []
 
     def alone() -> None:
         build()
-        check.output_of(entrant.built, framework)
-        entrant.close()
+        endings.append(Ending(entrant.built, framework, stopwatch))
 
     framework.free()
     framework.reset_peak_memory()
-    try:
-        rise = peak_rss_rise(alone)
-        peak = framework.peak_memory_bytes()
-    finally:
-        framework.free()
-    entrant.price = replace(entrant.price, peak_rss_bytes=rise, allocator_peak_bytes=peak)
+    rise = peak_rss_rise(alone)
+    entrant.price = replace(entrant.price, peak_rss_bytes=rise, allocator_peak_bytes=framework.peak_memory_bytes())
+    return endings[0]
 
 
 def use(entrant: Entrant, framework: Framework, build: Callable[[], None], stopwatch: Stopwatch, *, cores: int) -> None:
@@ -41,6 +39,7 @@ def use(entrant: Entrant, framework: Framework, build: Callable[[], None], stopw
     def run_for(seconds: float) -> None:
         stopwatch.run_for(entrant.built, seconds, iterations)
 
+    reference.cache_clear()  # its buffer is no memory of the arm's
     build()
     entrant.observed |= utilisation(run_for, cores=cores)
     entrant.close()

@@ -19,7 +19,7 @@ from harness.measuring import check
 from harness.measuring.entrant import effect_of, entrants, timing_across
 from harness.measuring.evidence import Judgement, fewest_pairs, judge
 from harness.measuring.handle import Heard
-from harness.measuring.measured import Measured
+from harness.measuring.measured import Claim, Measured
 from harness.record import ArmRecord, Timing
 
 Ask = Callable[[Trial, Mapping[str, str], Heard], Measured]
@@ -34,9 +34,12 @@ class _Visits:
     record: ArmRecord
     tolerance: float
     comparable: bool
+    exact: bool
     timings: list[Timing] = field(default_factory=list)
     medians_s: list[float] = field(default_factory=list)
     outputs: list[np.ndarray] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    claim: Claim | None = None
 
 
 def alternate(
@@ -59,7 +62,7 @@ class _Match:
         self.visit = replace(plan, budget_s=VISIT_SHARE * plan.budget_s, builds=1, workers=1, keep_outputs=True)
         empty = Measured.nothing(trial, "measured", "")
         self.arms = [
-            _Visits(record, entrant.tolerance, entrant.comparable)
+            _Visits(record, entrant.tolerance, entrant.comparable, entrant.exact)
             for record, entrant in zip(empty.arms, entrants(trial), strict=True)
         ]
         self.log_ratios: list[list[float]] = [[] for _ in trial.arms]
@@ -90,7 +93,8 @@ class _Match:
         arm = self.arms[place]
         arm.record = seen.arms[0]
         self.worst = max(self.worst, seen, key=lambda visit: visit.disturbance.get("other_cores", -1.0))
-        arm.outputs = seen.outputs
+        arm.outputs, arm.dtypes = seen.outputs, seen.dtypes
+        arm.claim = seen.claims[0] if seen.claims else None
         if arm.record.timing is not None:
             arm.timings.append(arm.record.timing)
             arm.medians_s.append(median(seen.samples_s[0]))
@@ -103,8 +107,10 @@ class _Match:
         error = check.relative_error(arm.outputs, baseline.outputs)
         price = replace(arm.record.price, error=error, tolerance=arm.tolerance) if arm.record.price else None
         arm.record = replace(arm.record, price=price)
-        if wrong := check.too_far(error, arm.tolerance, "the baseline's"):
+        if wrong := check.off_baseline(error, arm.tolerance):
             arm.record = replace(arm.record, outcome="wrong-output", reason=wrong)
+        elif arm.exact and (wrong := check.other_types(arm.dtypes, baseline.dtypes)):
+            arm.record = replace(arm.record, outcome="wrong-work", reason=wrong)
 
     def _judgement(self, candidate: int) -> Judgement:
         return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.trial.plan.noise)
@@ -114,6 +120,7 @@ class _Match:
             arms=[self._record(place) for place in range(len(self.arms))],
             samples_s=[tuple(arm.medians_s) if arm.record.outcome == "measured" else () for arm in self.arms],
             log_ratios=[tuple(ratios) for ratios in self.log_ratios],
+            claims=[arm.claim for arm in self.arms],
             disturbance=self.worst.disturbance,
             remarks=self.worst.remarks,
         )

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from harness.experiment import Arm
+from harness.experiment import Arm, Look
 from harness.frameworks import Framework
 from harness.units import significant
 
 
+def run(arm: Arm, framework: Framework) -> Any:
+    """Return the arm's output from its initial state, by the very step that is timed, when its devices have ended."""
+    arm.reset()
+    steps: list[Callable[[], object]] = [arm.step] * arm.checked_steps
+    output = [step() for step in steps][-1]
+    framework.synchronize()
+    return dict(output) if isinstance(output, Look) else output
+
+
 def output_of(arm: Arm, framework: Framework) -> list[np.ndarray]:
-    """Return the arm's output as host arrays in float64, from its initial state, by the very step that is timed."""
+    """Return the same as host arrays in float64."""
     with arm.entered():
-        arm.reset()
-        steps: list[Callable[[], object]] = [arm.step] * arm.checked_steps
-        output = [step() for step in steps][-1]
-        framework.synchronize()
-        return framework.to_host(output)
+        return framework.to_host(run(arm, framework))
+
+
+def identical(output: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool:
+    """Say whether two outputs are the same bit for bit."""
+    return len(output) == len(other) and all(
+        np.array_equal(*pair, equal_nan=True) for pair in zip(output, other, strict=True)
+    )
 
 
 def relative_error(output: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
@@ -52,3 +65,24 @@ def too_far(error: float, tolerance: float, of: str) -> str | None:
     if error <= tolerance:
         return None
     return f"the output is off {of} by {significant(error)} relative, {significant(tolerance)} is allowed"
+
+
+def off_baseline(error: float, tolerance: float) -> str | None:
+    """Return the same for the baseline's output, and what the error looks like where it looks like rounding.
+
+    A float of p bits rounds by up to 2^-p relative: 2^-8 in bfloat16, 2^-11 in float16 and TF32 (Higham, "Accuracy and
+    Stability of Numerical Algorithms", 2002, section 2.1). Of many random roundings about a quarter is left, and many
+    layers leave some times more.
+    """
+    sentence = too_far(error, tolerance, "the baseline's")
+    if sentence is None or not 2**-13 <= error < 2**-5:
+        return sentence
+    rounded = "float16 or TF32" if error < 2**-10 else "bfloat16"
+    return f"{sentence}; {rounded} rounds by about so much, here or in the baseline"
+
+
+def other_types(dtypes: Sequence[str], expected: Sequence[str]) -> str | None:
+    """Return a sentence where the output's types of numbers are not the baseline's, although none was to be changed."""
+    if len(dtypes) != len(expected) or dtypes == expected:
+        return None
+    return f"the output is {' and '.join(dtypes)}, the baseline's is {' and '.join(expected)}"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from random import Random
 
-from harness.errors import HarnessError, Unavailable
-from harness.experiment import ROUNDING, Trial
+from harness.experiment import Trial
 from harness.frameworks import Framework
-from harness.measuring import alone, check, telemetry
-from harness.measuring.entrant import Entrant, effect_of, entrants, timing_of
+from harness.measuring import alone, telemetry
+from harness.measuring.entrant import Entrant, entrants
 from harness.measuring.evidence import fewest_pairs
+from harness.measuring.leftovers import present
 from harness.measuring.measured import Measured
 from harness.measuring.referee import Referee, StoppedError
+from harness.measuring.scrutiny import Scrutiny
+from harness.measuring.spending import Spending
 from harness.measuring.stopwatch import Stopwatch
+from harness.measuring.windows import Windows
 from harness.units import seconds
 
 PATIENCE = 3  # an arm may need this many times its budget for the fewest pairs that decide
@@ -33,6 +34,7 @@ class Conduct:
         clock: Callable[[], float] = time.perf_counter,
         coin: Random | None = None,
         heard: Callable[[str], None] = lambda _: None,
+        windows: Windows | None = None,
     ) -> None:
         self.trial = trial
         self.plan = trial.plan
@@ -40,9 +42,10 @@ class Conduct:
         self.stopwatch = Stopwatch(clock, framework.synchronize)
         self.coin = coin or Random()
         self.heard = heard
+        self.windows = windows or Windows.blind()
+        self.spending = Spending(clock)
         self.entrants = entrants(trial)
-        self.samples: dict[str, tuple[float, ...]] = {}
-        self.log_ratios: dict[str, tuple[float, ...]] = {}
+        self.scrutiny = Scrutiny(trial, framework, self.stopwatch, self.coin)
         self.together = 1
 
     def run(self) -> Measured:
@@ -59,18 +62,23 @@ class Conduct:
                 entrant.close()
         span_s = self.stopwatch.clock() - start
         disturbance, remarks = telemetry.disturbance(before, telemetry.read(), span_s)
-        if not self.plan.rehearse:
-            for entrant in self._standing():
-                self._price(entrant)
+        disturbance, remarks = disturbance | self.windows.figures(), remarks + self.windows.sentences()
+        for entrant in self._standing() if not self.plan.rehearse else ():
+            self._price(entrant)
+        self._without_baseline()
         return Measured(
             arms=[entrant.record() for entrant in self.entrants],
-            samples_s=[self.samples.get(entrant.name, ()) for entrant in self.entrants],
-            log_ratios=[self.log_ratios.get(entrant.name, ()) for entrant in self.entrants],
+            samples_s=[entrant.samples_s if entrant.stands else () for entrant in self.entrants],
+            log_ratios=[entrant.log_ratios if entrant.stands else () for entrant in self.entrants],
+            quiet=[entrant.quiet for entrant in self.entrants],
+            claims=[entrant.claim for entrant in self.entrants],
             span_s=span_s,
             disturbance=disturbance,
             remarks=remarks,
+            spent_s=self.spending.so_far(),
             together=self.together,
             outputs=self.entrants[0].output if self.plan.keep_outputs else [],
+            dtypes=self.entrants[0].dtypes if self.plan.keep_outputs else [],
         )
 
     def _standing(self) -> list[Entrant]:
@@ -79,22 +87,30 @@ class Conduct:
     def _prepare(self, entrant: Entrant) -> None:
         """Build an arm, make its cold call, give it up where it cannot finish, and check its output."""
         self.heard(f"{entrant.name}: build")
-        with self._withdrawing(entrant):
+        with entrant.withdrawing(self.framework):
             self._build(entrant)
+            self.scrutiny.see_inputs(entrant)
             self.heard(f"{entrant.name}: cold call")
             entrant.items = entrant.built.items
-            entrant.cold_s = self.stopwatch.block_s(entrant.built, 1)
-            if not self.plan.rehearse and (hopeless := self._hopeless(entrant)):
+            with self.spending.on("cold calls"):
+                entrant.cold_s = self.stopwatch.block_s(entrant.built, 1)
+                hopeless = None if self.plan.rehearse else self._hopeless(entrant)
+            if hopeless:
                 entrant.withdraw("given-up", hopeless)
                 return
             self._check(entrant)
 
+    def _check(self, entrant: Entrant) -> None:
+        with self.spending.on("checks"):
+            self.scrutiny.check(entrant, self.entrants[0])
+
     def _build(self, entrant: Entrant) -> None:
         start = self.stopwatch.clock()
-        self.framework.seed(self.trial.setting.seed)
-        entrant.arm = entrant.build()
-        self.framework.synchronize()
-        entrant.watched = entrant.built.watched
+        with self.spending.on("build"):
+            self.framework.seed(self.trial.setting.seed)
+            entrant.arm = entrant.build()
+            self.framework.synchronize()
+        entrant.watched, entrant.work = entrant.built.watched, entrant.built.work
         entrant.build_s = entrant.build_s or self.stopwatch.clock() - start
 
     def _hopeless(self, entrant: Entrant) -> str | None:
@@ -110,22 +126,6 @@ class Conduct:
             f"{seconds(step_s * pairs)}, far over the budget of {seconds(self.plan.budget_s)} per arm"
         )
 
-    def _check(self, entrant: Entrant) -> None:
-        """Check the output for itself, then first against the baseline's, later against the arm's own first one."""
-        output = check.output_of(entrant.built, self.framework)
-        wrong = check.fault(output) or entrant.built.verify(output)
-        baseline = self.entrants[0]
-        if not wrong and entrant.output:
-            drift = check.relative_error(output, entrant.output)
-            wrong = check.too_far(drift, max(entrant.tolerance, ROUNDING), "its own output before the timing")
-        elif not wrong and entrant is not baseline and entrant.comparable and baseline.stands:
-            error = check.relative_error(output, baseline.output)
-            entrant.price = replace(entrant.price, error=error, tolerance=entrant.tolerance)
-            wrong = check.too_far(error, entrant.tolerance, "the baseline's")
-        entrant.output = entrant.output or output
-        if wrong:
-            entrant.withdraw("wrong-output", wrong)
-
     def _without_baseline(self) -> None:
         baseline, *candidates = self.entrants
         if baseline.stands:
@@ -138,7 +138,14 @@ class Conduct:
         """Time the arms that stand, built as often as the plan says; start over without an arm that stops."""
         standing = self._standing()
         while standing:
-            referee = Referee(stopwatch=self.stopwatch, coin=self.coin, plan=self.plan, arms=len(standing))
+            referee = Referee(
+                stopwatch=self.stopwatch,
+                coin=self.coin,
+                plan=self.plan,
+                arms=len(standing),
+                windows=self.windows,
+                count_compilations=self.framework.compilations,
+            )
             try:
                 while not referee.settled:
                     self._play(referee, standing)
@@ -147,13 +154,19 @@ class Conduct:
                         self._observe(entrant)
                 break
             except StoppedError as stopped:
-                with self._withdrawing(standing[stopped.arm]):
+                with standing[stopped.arm].withdrawing(self.framework):
                     raise stopped.error from None
+            finally:
+                self.spending.add({"warm-up": referee.warmed_s, "timed blocks": referee.timed_s})
             self._without_baseline()
             standing = self._standing()
         if standing:
             self._without_baseline()
-            self._keep(referee, standing)
+            self.together = referee.together
+            for index, entrant in enumerate(standing):
+                if entrant.stands:
+                    entrant.keep(referee, index)
+                    self.scrutiny.flag_compilation(entrant, referee, index)
 
     def _play(self, referee: Referee, standing: list[Entrant]) -> None:
         if referee.builds or any(entrant.arm is None for entrant in standing):
@@ -175,26 +188,8 @@ class Conduct:
     def _observe(self, entrant: Entrant) -> None:
         if entrant.arm is not None and entrant.arm.observe is not None:
             self.heard(f"{entrant.name}: observe")
-            with entrant.arm.entered():
+            with self.spending.on("price passes"), entrant.arm.entered():
                 entrant.observed = dict(entrant.arm.observe())
-
-    def _keep(self, referee: Referee, standing: list[Entrant]) -> None:
-        self.together = referee.together
-        for index, entrant in enumerate(standing):
-            if not entrant.stands:
-                continue
-            warmup = referee.warmups[index]
-            entrant.timing = timing_of(
-                referee.samples_s[index],
-                iterations=referee.iterations[index],
-                entrant=entrant,
-                warmup_blocks=warmup.blocks,
-                warmup_settled=warmup.settled,
-            )
-            self.samples[entrant.name] = tuple(referee.samples_s[index])
-            if index:
-                self.log_ratios[entrant.name] = tuple(referee.log_ratios[index])
-                entrant.effect = effect_of(referee.judgement(index), referee.log_ratios[index])
 
     def _price(self, entrant: Entrant) -> None:
         """Measure memory and, where the arm asks for it, utilisation, in passes with the arm alone in the process."""
@@ -203,27 +198,15 @@ class Conduct:
             self._build(entrant)
 
         self.heard(f"{entrant.name}: memory")
-        with self._withdrawing(entrant):
-            alone.memory(entrant, self.framework, build)
+        with entrant.withdrawing(self.framework), self.spending.on("price passes"):
+            bystanders = present()
+            try:
+                ending = alone.memory(entrant, self.framework, build, self.stopwatch)
+                self.scrutiny.judge_end(entrant, ending, bystanders)
+                entrant.close()
+            finally:
+                self.framework.free()
         if entrant.stands and entrant.watched:
             self.heard(f"{entrant.name}: utilisation")
-            with self._withdrawing(entrant):
+            with entrant.withdrawing(self.framework), self.spending.on("price passes"):
                 alone.use(entrant, self.framework, build, self.stopwatch, cores=self.trial.setting.cores)
-
-    @contextmanager
-    def _withdrawing(self, entrant: Entrant) -> Iterator[None]:
-        """Turn an exception into the entrant's recorded outcome."""
-        try:
-            yield
-        except (Unavailable, ImportError) as error:  # a library that a framework loads late may be missing
-            entrant.withdraw("unavailable", _first_line(error))
-        except HarnessError as error:
-            entrant.withdraw("failed", str(error))
-        except Exception as error:
-            memory = isinstance(error, MemoryError) or self.framework.is_out_of_memory(error)
-            entrant.withdraw("out-of-memory" if memory else "failed", f"{type(error).__name__}: {_first_line(error)}")
-            self.framework.free()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]

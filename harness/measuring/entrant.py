@@ -2,38 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.experiment import Arm, Build, Levels, Technique, Trial, adopt, find_technique, find_workload, stack
+from harness.errors import HarnessError, LazyOutput, Unavailable
+from harness.experiment import (
+    ROUNDING,
+    Arm,
+    Build,
+    Levels,
+    Technique,
+    Trial,
+    Work,
+    adopt,
+    find_technique,
+    find_workload,
+    stack,
+)
+from harness.frameworks import Framework
 from harness.measuring.evidence import Judgement
-from harness.record import ArmRecord, Effect, Outcome, Price, Timing
+from harness.measuring.measured import Claim
+from harness.measuring.referee import Referee
+from harness.record import ArmRecord, Effect, Outcome, Placement, Price, Timing
 
 QUANTILES = 21  # every 5 %, enough to draw a distribution and small enough to keep
 
 
 @dataclass(kw_only=True)
 class Entrant:
-    """One arm's state within a trial. It stands until something withdraws it, with a sentence that says why."""
+    """One arm's state within a trial. It stands until something withdraws it, with a sentence that says why.
+
+    ``comparable`` says whether it must compute what the baseline computes, ``exact`` whether in the same precision.
+    """
 
     levels: Levels
     build: Callable[[], Arm]
     tolerance: float
     comparable: bool
+    exact: bool = True
+    loose: bool = False
     outcome: Outcome = "measured"
     reason: str = ""
     arm: Arm | None = None
     output: list[np.ndarray] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    fingerprint: Sequence[int] = ()
+    probe_s: float = 0.0
+    label: str | None = None
+    resident_bytes: int = 0
     items: float | None = None
     build_s: float = 0.0
     cold_s: float = 0.0
     timing: Timing | None = None
     price: Price = field(default_factory=Price)
     effect: Effect | None = None
+    samples_s: tuple[float, ...] = ()
+    log_ratios: tuple[float, ...] = ()
+    quiet: tuple[bool, ...] = ()
     observed: dict[str, float] = field(default_factory=dict)
     watched: bool = False
+    work: Work | None = None
+    placement: Placement | None = None
+    flags: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -44,6 +77,11 @@ class Entrant:
     def stands(self) -> bool:
         """Whether nothing has withdrawn it so far."""
         return self.outcome == "measured"
+
+    @property
+    def claim(self) -> Claim | None:
+        """What its speed is held against."""
+        return Claim(work=self.work, device=self.label, loose=self.loose) if self.work else None
 
     @property
     def built(self) -> Arm:
@@ -62,6 +100,41 @@ class Entrant:
             arm, self.arm = self.arm, None
             arm.close()
 
+    @contextmanager
+    def withdrawing(self, framework: Framework) -> Iterator[None]:
+        """Turn an exception into its recorded outcome."""
+        try:
+            yield
+        except (Unavailable, ImportError) as error:  # a library that a framework loads late may be missing
+            self.withdraw("unavailable", _first_line(error))
+        except LazyOutput as error:
+            self.withdraw("wrong-work", str(error))
+        except HarnessError as error:
+            self.withdraw("failed", str(error))
+        except Exception as error:
+            memory = isinstance(error, MemoryError) or framework.is_out_of_memory(error)
+            self.withdraw("out-of-memory" if memory else "failed", f"{type(error).__name__}: {_first_line(error)}")
+            framework.free()
+
+    def keep(self, referee: Referee, place: int) -> None:
+        """Keep what the referee measured of the arm in that place."""
+        warmup = referee.warmups[place]
+        self.samples_s = tuple(referee.samples_s[place])
+        self.timing = Timing(
+            median_s=float(np.median(self.samples_s)),
+            quantiles_s=quantiles(self.samples_s),
+            blocks=len(self.samples_s),
+            iterations_per_block=referee.iterations[place],
+            cold_s=self.cold_s,
+            build_s=self.build_s,
+            warmup_blocks=warmup.blocks,
+            warmup_settled=warmup.settled,
+        )
+        if place:
+            self.log_ratios = tuple(referee.log_ratios[place])
+            self.quiet = tuple(referee.quiet(place).tolist())
+            self.effect = effect_of(referee.judgement(place), self.log_ratios)
+
     def record(self) -> ArmRecord:
         """Return what became of it; an arm that was withdrawn shows its reason instead of a speed."""
         return ArmRecord(
@@ -73,6 +146,8 @@ class Entrant:
             price=self.price,
             effect=self.effect if self.stands else None,
             observed=self.observed,
+            placement=self.placement,
+            flags=self.flags,
         )
 
 
@@ -96,22 +171,10 @@ def _entrant(trial: Trial, levels: Levels, fixed: list[tuple[Technique, str]], p
         build=lambda: stack([*toggled, *fixed], problem),
         tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
         comparable=all(technique.compared_at(level) for technique, level in switched),
-    )
-
-
-def timing_of(
-    samples_s: Sequence[float], *, iterations: int, entrant: Entrant, warmup_blocks: int, warmup_settled: bool
-) -> Timing:
-    """Return an arm's samples, summarised."""
-    return Timing(
-        median_s=float(np.median(samples_s)),
-        quantiles_s=quantiles(samples_s),
-        blocks=len(samples_s),
-        iterations_per_block=iterations,
-        cold_s=entrant.cold_s,
-        build_s=entrant.build_s,
-        warmup_blocks=warmup_blocks,
-        warmup_settled=warmup_settled,
+        exact=all(
+            technique.compared_at(level) and technique.tolerance_at(level) <= ROUNDING for technique, level in switched
+        ),
+        loose=any(technique.tolerance_at(level) > ROUNDING for technique, level in [*toggled, *fixed]),
     )
 
 
@@ -144,3 +207,7 @@ def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
     """Return evenly spaced quantiles, from the least to the greatest, to six significant digits."""
     return tuple(float(f"{value:.6g}") for value in np.quantile(values, np.linspace(0, 1, QUANTILES)))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]

@@ -88,28 +88,65 @@ def verdict(low: float, high: float, noise: float) -> Verdict:
     return "undecided"
 
 
-def judge(log_ratios: Sequence[float] | np.ndarray, *, alpha: float, noise: float, together: int = 1) -> Judgement:
+def judge(
+    log_ratios: Sequence[float] | np.ndarray,
+    *,
+    alpha: float,
+    noise: float,
+    together: int = 1,
+    quiet: Sequence[bool] | np.ndarray | None = None,
+) -> Judgement:
     """Judge paired log speedups measured in one process, by the means of so many pairs ``together``.
 
     If the arms are the same, the sign of such a mean is a fair coin's as the sign of each pair is. Pairs that are left
     over wait for the next look.
+
+    ``quiet`` says which pairs nothing disturbed. Where others were, the interval is the hull of that of all pairs and
+    that of the quiet ones alone, and the speedup is theirs. A neighbour that slows one arm more than the other can so
+    make a verdict undecided but not wrong; and since the hull holds the interval of all pairs, the error rate is not
+    touched by how the quiet ones were chosen, which is by readings of the machine and never by the samples.
     """
-    means = _means(log_ratios, together)
-    low, high = interval(means, alpha)
-    return _judgement(float(np.median(means)), low, high, noise, len(log_ratios))
+    pairs = np.asarray(log_ratios, dtype=float)
+    means = _means(pairs, together)
+    (low, high), centre = interval(means, alpha), float(np.median(means))
+    if quiet is not None and not np.all(quiet):
+        calm = _means(pairs[np.asarray(quiet, dtype=bool)], together)
+        calm_low, calm_high = interval(calm, alpha)
+        low, high = min(low, calm_low), max(high, calm_high)
+        centre = float(np.median(calm)) if len(calm) else centre
+    return _judgement(centre, low, high, noise, len(pairs))
 
 
 def judge_workers(
-    groups: Sequence[Sequence[float]], *, alpha: float, noise: float, together: Sequence[int] | None = None
+    groups: Sequence[Sequence[float]],
+    *,
+    alpha: float,
+    noise: float,
+    together: Sequence[int] | None = None,
+    quiet: Sequence[Sequence[bool]] | None = None,
 ) -> Judgement:
     """Judge the same comparison repeated in several fresh workers, one group of log speedups per worker.
 
     The interval covers both the pairs within workers, so many of each worker's ``together``, and, by Student's t on
-    the workers' medians, the spread between processes: it is the hull of the two.
+    the workers' medians, the spread between processes: it is the hull of the two. ``quiet`` is as for ``judge``.
     """
-    means = [_means(group, count) for group, count in zip(groups, together or [1] * len(groups), strict=True)]
-    low, high = interval(np.concatenate(means), alpha)
-    medians = np.array([np.median(group) for group in means])
+    counts = together or [1] * len(groups)
+    pairs = sum(map(len, groups))
+    low, high, centre = _across([_means(group, count) for group, count in zip(groups, counts, strict=True)], alpha)
+    if quiet is not None and not all(map(all, quiet)):
+        calm = [np.asarray(group)[np.asarray(mask)] for group, mask in zip(groups, quiet, strict=True)]
+        if not all(map(len, calm)):
+            return _judgement(centre, -math.inf, math.inf, noise, pairs)
+        means = [_means(group, count) for group, count in zip(calm, counts, strict=True)]
+        calm_low, calm_high, centre = _across(means, alpha)
+        low, high = min(low, calm_low), max(high, calm_high)
+    return _judgement(centre, low, high, noise, pairs)
+
+
+def _across(groups: Sequence[np.ndarray], alpha: float) -> tuple[float, float, float]:
+    """Return the interval of several workers' means, and its centre."""
+    low, high = interval(np.concatenate(groups), alpha)
+    medians = np.array([np.median(group) for group in groups])
     centre = float(np.mean(medians))
     if len(groups) > 1:
         from scipy import special  # here, since it takes half a second and most workers need none of it
@@ -117,7 +154,7 @@ def judge_workers(
         spread = float(np.std(medians, ddof=1)) / math.sqrt(len(groups))
         reach = float(special.stdtrit(len(groups) - 1, 1 - alpha / 2)) * spread
         low, high = min(low, centre - reach), max(high, centre + reach)
-    return _judgement(centre, low, high, noise, sum(map(len, groups)))
+    return low, high, centre
 
 
 def _means(log_ratios: Sequence[float] | np.ndarray, together: int) -> np.ndarray:

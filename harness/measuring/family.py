@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -12,8 +13,32 @@ def members() -> list[psutil.Process]:
     """Return this process and all of its descendants that live at this moment."""
     process = psutil.Process()
     with suppress(psutil.Error):
-        return [process, *process.children(recursive=True)]
+        return [process, *_descendants(process)]
     return [process]
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        found = _descendant_ids(process.pid)
+    except OSError:  # another system, or a kernel that lists no children: look through all processes of the machine
+        return process.children(recursive=True)
+    return [member for member in map(_living, found) if member is not None]
+
+
+def _descendant_ids(pid: int) -> list[int]:
+    """Return what the kernel lists under each thread, proc(5), which costs little however many processes there are."""
+    listed = [(thread / "children").read_text().split() for thread in Path(f"/proc/{pid}/task").iterdir()]
+    children = [int(child) for thread in listed for child in thread]
+    for child in list(children):
+        with suppress(OSError):  # it has just ended
+            children += _descendant_ids(child)
+    return children
+
+
+def _living(pid: int) -> psutil.Process | None:
+    with suppress(psutil.Error):
+        return psutil.Process(pid)
+    return None
 
 
 def cpu_s(family: Iterable[psutil.Process]) -> float:

@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import harness.techniques  # noqa: F401  fills the catalogue
 from harness.experiment import Levels, Plan, Trial, find_technique
+from harness.measuring import plausibility
 from harness.measuring.between import alternate
+from harness.measuring.ceilings import Ceilings
 from harness.measuring.handle import Heard, Worker, WorkerLostError
 from harness.measuring.measured import Measured
 from harness.measuring.repeats import merged
+from harness.measuring.spending import OWN, Spending
 from harness.measuring.travel import send_by_value
+from harness.record import Ceiling
 
 
 class Pool:
@@ -21,13 +25,24 @@ class Pool:
     before another framework's trial, which would find the device's memory taken.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, spending: Spending | None = None) -> None:
         self._plan = plan
+        self._spending = spending or Spending()
         self._workers: dict[str, Worker] = {}  # by framework
         self._described: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.ceilings = Ceilings(self._measure_ceilings, self._facts)
 
     def measure(self, trial: Trial, *, heard: Heard = lambda _: None) -> Measured:
         """Measure a trial; a lost worker is an outcome of the arms, never an exception."""
+        measured = self._measured(trial, heard)
+        timed = any(claim and arm.timing for claim, arm in zip(measured.claims, measured.arms, strict=False))
+        known = self.ceilings.holding_for(trial.framework, heard) if timed else []
+        judged = plausibility.judged(trial, measured, known)
+        if [arm.outcome for arm in judged.arms] != [arm.outcome for arm in measured.arms]:
+            judged = plausibility.judged(trial, measured, self.ceilings.looked_at_again(trial.framework, heard))
+        return judged
+
+    def _measured(self, trial: Trial, heard: Heard) -> Measured:
         environments = [_environment(trial, levels) for levels in trial.arms]
         if any(environment != environments[0] for environment in environments):
             return alternate(trial, environments, self._fresh, heard)
@@ -71,6 +86,7 @@ class Pool:
         return self._once(trial, environment, heard)
 
     def _once(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
+        before = self._spending.so_far()
         try:
             worker = self._worker_for(trial.framework, environment)
             self._describe(trial.framework)
@@ -79,17 +95,42 @@ class Pool:
             measured: Measured = worker.ask("measure", trial, silence_s=trial.plan.silence_s, heard=heard)
         except WorkerLostError as lost:
             self._end(trial.framework)
+            self._spending.add({"lost workers": self._spending.since(before).get(OWN, 0.0)})
             return Measured.nothing(trial, lost.outcome, str(lost))
         except BaseException:  # interrupted: a worker in mid-trial is of no further use
             self._end(trial.framework)
             raise
+        self._spending.add(measured.spent_s)
         return measured
+
+    def _measure_ceilings(self, framework: str, heard: Heard) -> list[Ceiling]:
+        """Have a fresh worker measure; none are known where it was lost."""
+        self._end(framework)
+        try:
+            worker = self._worker_for(framework, {})
+            self._describe(framework)
+            self._make_room(framework)
+            with self._spending.on("ceilings"):
+                ceilings: list[Ceiling] = worker.ask("ceilings", silence_s=self._plan.silence_s, heard=heard)
+        except WorkerLostError:
+            return []
+        finally:
+            self._end(framework)
+        return ceilings
+
+    def _facts(self, framework: str) -> dict[str, str]:
+        """Return what a framework says of itself; nothing where its worker was lost."""
+        try:
+            return self._describe(framework)[1]
+        except WorkerLostError:
+            return {}
 
     def _worker_for(self, framework: str, environment: Mapping[str, str]) -> Worker:
         kept = self._workers.get(framework)
         if kept is None or kept.environment != environment:
             self._end(framework)
             self._workers[framework] = Worker(framework, environment)
+            self._spending.add({"framework import": self._workers[framework].ask("import")})
         return self._workers[framework]
 
     def _make_room(self, framework: str) -> None:
@@ -102,8 +143,8 @@ class Pool:
 
     def _describe(self, framework: str) -> tuple[tuple[str, ...], dict[str, str]]:
         if framework not in self._described:
-            worker = self._workers.get(framework) or self._worker_for(framework, {})
             try:
+                worker = self._workers.get(framework) or self._worker_for(framework, {})
                 self._described[framework] = worker.ask("describe")
             except WorkerLostError:
                 self._end(framework)

@@ -9,16 +9,20 @@ from contextlib import contextmanager
 from random import Random
 from statistics import median
 
+import numpy as np
+
 from harness.experiment import Arm, Plan
 from harness.measuring.evidence import Judgement, fewest_pairs, judge
 from harness.measuring.stopwatch import Stopwatch
 from harness.measuring.warmup import Warmup, warm_up
+from harness.measuring.windows import Windows
 
 WARM_UP_SHARE = 0.25  # of an arm's budget
 LOOK_AGAIN = 1.1  # the evidence is read whenever there is a tenth more of it
 EVIDENCE_S = 2e-3  # pairs are averaged over this long: a machine may have two speeds that alternate faster than that
 PATIENCE = 2  # a build that takes so many times the whole budget is cut short: the machine has become much slower
 LONE_SHARE = 0.5  # of its budget at most goes into a baseline without a candidate, about which nothing is decided
+SPARE_ROUNDS = 2  # where disturbed rounds leave too few others, at most so many times the fewest are run
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
 
 
@@ -49,25 +53,42 @@ class Referee:
     Attributes:
         samples_s: for each arm, seconds per iteration of each of its blocks.
         log_ratios: for each candidate, the paired log speedups per item; empty for the baseline.
+        windows: what the machine did meanwhile; without them nothing counts as disturbed.
+        compilations: how many graphs were compiled while blocks were timed.
     """
 
-    def __init__(self, *, stopwatch: Stopwatch, coin: Random, plan: Plan, arms: int) -> None:
+    def __init__(
+        self,
+        *,
+        stopwatch: Stopwatch,
+        coin: Random,
+        plan: Plan,
+        arms: int,
+        windows: Windows | None = None,
+        count_compilations: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.stopwatch = stopwatch
         self.coin = coin
         self.plan = plan
         self.samples_s: list[list[float]] = [[] for _ in range(arms)]
         self.log_ratios: list[list[float]] = [[] for _ in range(arms)]
+        self.windows = windows or Windows.blind()
+        self.count_compilations = count_compilations
+        self.compilations = 0
+        self.window_of: list[list[int]] = [[] for _ in range(arms)]  # the number of each block's window
         self.warmups: list[Warmup] = []
         self.iterations: list[int] = []
         self.quota: dict[int, int] = {}
         self.together = 1
         self.budget_s = plan.budget_s * arms
         self.played_s: list[float] = []
+        self.warmed_s = 0.0
         self.alpha = plan.alpha_each(arms)
         self.fewest = fewest_pairs(self.alpha)
 
     def play(self, arms: Sequence[Arm], heard: Callable[[str], None] = lambda _: None) -> None:
         """Warm the arms up and time them in rounds; the first build decides how many, later ones follow."""
+        start = self.stopwatch.clock()
         if not self.iterations:
             self.iterations = self.stopwatch.iterations_per_block(arms, self.plan.min_block_s)
         warmups = [self._warmed(index, arm) for index, arm in enumerate(arms)]
@@ -77,12 +98,15 @@ class Referee:
             pair_s = sum(warmup.block_s for warmup in warmups)
             self.together = max(1, round(EVIDENCE_S / pair_s)) if pair_s > 0 else 1
         gc.collect()
-        start = self.stopwatch.clock()
-        if self.quota:
-            self._match(arms, heard)
-        else:
-            self._explore(arms, heard)
+        self.warmed_s += self.stopwatch.clock() - start
+        start, compiled = self.stopwatch.clock(), self.count_compilations()
+        with self.windows.open():
+            if self.quota:
+                self._match(arms, heard)
+            else:
+                self._explore(arms, heard)
         self.played_s.append(self.stopwatch.clock() - start)
+        self.compilations += self.count_compilations() - compiled
 
     @property
     def builds(self) -> int:
@@ -98,9 +122,24 @@ class Referee:
         whole = self.builds > 0 and self.builds % self.plan.builds == 0
         return whole and (self._affordable() < 1 or not self._open())
 
+    @property
+    def timed_s(self) -> float:
+        """The seconds that the timed blocks took, without what was done between them."""
+        return sum(count * sum(samples_s) for count, samples_s in zip(self.iterations, self.samples_s, strict=True))
+
+    def quiet(self, arm: int) -> np.ndarray:
+        """Say of each of an arm's blocks, and so of a candidate's pairs, whether nothing disturbed its window."""
+        return ~self.windows.disturbed()[self.window_of[arm]]
+
     def judgement(self, candidate: int) -> Judgement:
         """Judge a candidate on the evidence so far."""
-        return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.plan.noise, together=self.together)
+        return judge(
+            self.log_ratios[candidate],
+            alpha=self.alpha,
+            noise=self.plan.noise,
+            together=self.together,
+            quiet=self.quiet(candidate),
+        )
 
     def median_s(self, arm: int) -> float:
         """Return the median seconds per iteration of an arm."""
@@ -119,7 +158,7 @@ class Referee:
         patience_s = (PATIENCE if running else LONE_SHARE) * self.budget_s
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0
-        while (spent_s < share_s and running) or (rounds < least and spent_s < patience_s):
+        while (spent_s < share_s and running) or (spent_s < patience_s and self._too_few(rounds, least)):
             self._round(arms, running)
             rounds += 1
             spent_s = self.stopwatch.clock() - start
@@ -128,6 +167,10 @@ class Referee:
                 running -= {candidate for candidate in running if self._resolved(candidate)}
                 heard(f"{rounds} pairs")
         self.quota = {candidate: len(self.log_ratios[candidate]) for candidate in range(1, len(arms))}
+
+    def _too_few(self, rounds: int, least: int) -> bool:
+        """Say whether more rounds must follow: a slow arm may have no others than the fewest, and some disturbed."""
+        return rounds < least or (rounds < SPARE_ROUNDS * least and self.quiet(0).sum() < least)
 
     def _match(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
         """Run as many rounds as the builds before had, so that opposite accidents weigh the same."""
@@ -161,9 +204,11 @@ class Referee:
             with StoppedError.naming(index):
                 sample_s = self.stopwatch.block_s(arms[index], iterations) / iterations
             self.samples_s[index].append(sample_s)
+            self.window_of[index].append(self.windows.current)
             per_item_s[index] = sample_s / arms[index].items
         for candidate in running:
             self.log_ratios[candidate].append(math.log(per_item_s[0] / per_item_s[candidate]))
+        self.windows.turn()
 
     def _resolved(self, candidate: int) -> bool:
         seen = self.judgement(candidate)

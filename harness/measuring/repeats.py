@@ -20,6 +20,7 @@ def merged(results: list[Measured], plan: Plan) -> Measured:
         arms=[_arm(results, place, alpha, plan.noise) for place in places],
         samples_s=[tuple(chain(*(result.samples_s[place] for result in results))) for place in places],
         log_ratios=[tuple(chain(*(result.log_ratios[place] for result in results))) for place in places],
+        claims=results[0].claims,
         span_s=sum(result.span_s for result in results),
         disturbance={key: max(result.disturbance[key] for result in results) for key in _shared_keys(results)},
         remarks=list(dict.fromkeys(chain(*(result.remarks for result in results)))),
@@ -32,12 +33,14 @@ def _arm(results: list[Measured], place: int, alpha: float, noise: float) -> Arm
         return replace(lost[0], effect=None, timing=None)
     timings = [arm.timing for arm in arms if arm.timing is not None]
     samples_s = list(chain(*(result.samples_s[place] for result in results)))
-    pooled = replace(arms[0], timing=timing_across(timings, samples_s)) if timings else arms[0]
+    pooled = replace(arms[0], flags=list(dict.fromkeys(chain(*(arm.flags for arm in arms)))))
+    pooled = replace(pooled, timing=timing_across(timings, samples_s)) if timings else pooled
     groups = [result.log_ratios[place] for result in results]
     if not all(groups):
         return pooled
     together = [result.together for result in results]
-    judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together)
+    quiet = [result.quiet[place] for result in results]
+    judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together, quiet=quiet)
     effect = replace(effect_of(judgement, list(chain(*groups))), workers=len(results))
     return replace(pooled, effect=effect)
 

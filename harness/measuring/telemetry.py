@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
 from harness import nvml
 from harness.measuring import family
+from harness.measuring.reference import reference
 from harness.units import percent, significant
 
 BUSY_SHARE = 0.05  # of the cores taken by others is worth a sentence; below, a desktop's own daemons would be
@@ -26,6 +28,7 @@ class GpuReading:
 
     sm_clock_mhz: float | None = None
     temperature_c: float | None = None
+    utilisation: float | None = None
     throttle_reasons: tuple[str, ...] = ()
     other_processes: int = 0
 
@@ -36,8 +39,10 @@ class Snapshot:
 
     ``own_cpu_s`` is the CPU time of this process and its descendants, ``busy_cpu_s`` and ``stolen_cpu_s`` are the
     whole machine's, summed over its ``cores``. ``waiting_s`` is the time in which some runnable work had no core.
+    ``arithmetic_s`` and ``memory_s`` are what pieces of work of a fixed length took just then.
     """
 
+    at_s: float = 0.0
     cores: int
     own_cpu_s: float
     busy_cpu_s: float
@@ -46,19 +51,30 @@ class Snapshot:
     load_1min: float | None = None
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
+    arithmetic_s: float | None = None
+    memory_s: float | None = None
     gpus: tuple[GpuReading, ...] = ()
 
 
-def read() -> Snapshot:
-    """Return the counters as they stand."""
+def glance(*, gpus: bool) -> Snapshot:
+    """Return the counters and what reference work takes, in half a millisecond; of the GPUs their clocks alone."""
+    work = reference()
+    snapshot = read(nvml.clocks() if gpus else ())
+    return replace(snapshot, arithmetic_s=work.arithmetic_s(), memory_s=work.memory_s())
+
+
+def read(gpus: Sequence[nvml.GpuState] | None = None) -> Snapshot:
+    """Return the counters as they stand, and the GPUs' state unless it is known."""
     machine, process = psutil.cpu_times(), psutil.Process()
     processes = family.members()
+    own = {member.pid for member in processes}
     load = switches = None
     with suppress(OSError, AttributeError):
         load = os.getloadavg()[0]
     with suppress(psutil.Error, NotImplementedError, AttributeError):
         switches = process.num_ctx_switches()
     return Snapshot(
+        at_s=time.perf_counter(),
         cores=psutil.cpu_count() or 1,
         own_cpu_s=family.cpu_s(processes),
         busy_cpu_s=sum(getattr(machine, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq")),
@@ -67,7 +83,7 @@ def read() -> Snapshot:
         load_1min=load,
         voluntary_switches=switches.voluntary if switches else None,
         involuntary_switches=switches.involuntary if switches else None,
-        gpus=tuple(_gpu(state, {member.pid for member in processes}) for state in nvml.gpus()),
+        gpus=tuple(_gpu(state, own) for state in (nvml.gpus() if gpus is None else gpus)),
     )
 
 
@@ -83,6 +99,7 @@ def _gpu(state: nvml.GpuState, own: set[int]) -> GpuReading:
     return GpuReading(
         sm_clock_mhz=state.sm_clock_mhz,
         temperature_c=state.temperature_c,
+        utilisation=state.utilisation,
         throttle_reasons=state.throttle_reasons,
         other_processes=len(others),
     )
@@ -95,8 +112,13 @@ def disturbance(before: Snapshot, after: Snapshot, wall_s: float) -> tuple[dict[
     """
     if wall_s <= 0:
         return {}, []
-    figures = dict(_figures(before, after, wall_s))
+    figures = counted(before, after, wall_s)
     return figures, [*_cpu_sentences(figures, after.cores, wall_s), *_gpu_sentences(before.gpus, after.gpus)]
+
+
+def counted(before: Snapshot, after: Snapshot, wall_s: float) -> dict[str, float]:
+    """Return what the counters say of the time between two snapshots."""
+    return dict(_figures(before, after, wall_s))
 
 
 def _figures(before: Snapshot, after: Snapshot, wall_s: float) -> Iterator[tuple[str, float]]:

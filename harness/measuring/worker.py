@@ -10,30 +10,46 @@ import os
 import queue
 import sys
 import threading
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import harness.techniques
 import harness.workloads  # noqa: F401  importing fills the catalogue
+from harness.ceilings import probes_of
 from harness.errors import HarnessError, Unavailable
 from harness.experiment import Trial
 from harness.frameworks import Framework, load
+from harness.measuring import fastest, telemetry
 from harness.measuring.conduct import Conduct
+from harness.measuring.handle import Heard
 from harness.measuring.measured import Measured
+from harness.measuring.stopwatch import Stopwatch
+from harness.measuring.windows import Windows
 from harness.measuring.wire import receive, send
+from harness.record import Ceiling
+
+_QUIETEST: dict[str, float] = {}  # what reference work took in this worker's quietest moments
 
 
 def main() -> None:
-    """Serve orders: ``("describe",)``, ``("devices",)`` and ``("measure", trial)``."""
+    """Serve orders: ``("describe",)``, ``("devices",)``, ``("ceilings",)`` and ``("measure", trial)``.
+
+    ``("import",)`` asks how many seconds the import of the framework took.
+    """
     replies, incoming = _claim_pipes()
+    start = time.perf_counter()
     try:
         framework: Framework | Unavailable = load(sys.argv[1])
     except Unavailable as error:
         framework = error
+    import_s = time.perf_counter() - start
     orders: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
     while True:
-        send(replies, ("done", _obey(orders.get(), framework, replies)))
+        order = orders.get()
+        send(replies, ("done", import_s if order == ("import",) else _obey(order, framework, replies)))
 
 
 def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -62,6 +78,9 @@ def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
 
 
 def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: BinaryIO) -> Any:
+    def heard(text: str) -> None:
+        send(replies, ("heard", text))
+
     if order[0] == "describe":
         if isinstance(framework, Unavailable):
             return (), {}
@@ -70,15 +89,23 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         if isinstance(framework, Unavailable):
             raise framework
         return framework.devices()
+    if order[0] == "ceilings":
+        return [] if isinstance(framework, Unavailable) else _ceilings(framework, heard)
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return Measured.nothing(trial, "unavailable", str(framework))
     gc.collect()
     gc.freeze()  # what imports left, thousands of objects, is not searched again around every arm
     try:
-        return Conduct(trial, framework, heard=lambda text: send(replies, ("heard", text))).run()
+        windows = Windows(time.perf_counter, partial(telemetry.glance, gpus=bool(framework.accelerators())), _QUIETEST)
+        return Conduct(trial, framework, heard=heard, windows=windows).run()
     except HarnessError as error:
         return Measured.nothing(trial, "failed", str(error))
+
+
+def _ceilings(framework: Framework, heard: Heard) -> list[Ceiling]:
+    stopwatch = Stopwatch(time.perf_counter, framework.synchronize)
+    return fastest.measure(probes_of(framework.name), stopwatch, heard=heard, free=framework.free)
 
 
 if __name__ == "__main__":

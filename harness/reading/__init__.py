@@ -1,6 +1,7 @@
 """Result files -> one tidy table -> effects, knees, crossovers and bottlenecks. No framework, no pytest, no GPU."""
 
 from harness.reading.bottleneck import Bottleneck, bottlenecks
+from harness.reading.certificates import KeptCertificates, find_certificates
 from harness.reading.crossover import SizeSweep, size_sweeps
 from harness.reading.facts import facts
 from harness.reading.files import Found, Result, find_results
@@ -10,12 +11,14 @@ from harness.reading.table import effects, load
 __all__ = [
     "Bottleneck",
     "Found",
+    "KeptCertificates",
     "LevelSweep",
     "Result",
     "SizeSweep",
     "bottlenecks",
     "effects",
     "facts",
+    "find_certificates",
     "find_results",
     "level_sweeps",
     "load",

@@ -15,7 +15,10 @@ from harness.reading.levels import level_sweeps
 from harness.reading.table import effects, load, rows_of
 
 _ARM = ("trial", "framework", "workload", "problem", "fixed", "levels")
-_EFFECT = (*_ARM, "baseline_levels", "verdict", "speedup", "low", "high", "pairs", "paired", "workers", "error")
+_EFFECT = (
+    *_ARM, "baseline_levels", "verdict", "speedup", "low", "high", "pairs", "paired", "workers", "error",
+    "placement", "share", "ceiling", "flags", "baseline_flags",
+)  # fmt: skip
 _MISSING = (*_ARM, "outcome", "reason")
 _LEVELS = ("technique", "trial", "framework", "workload", "unit", "knee", "best", "limit", "stopped_by")
 _SIZES = ("test", "framework", "workload", "level", "against", "axis", "direction", "crossover", "low", "high")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from harness.errors import BadInput, UnreadableResult
-from harness.record import Run, from_json, read_document
+from harness.record import KEY, Run
+from harness.stored import from_json
+from harness.untrusted import read_document, shown
 
 _NUMBERED = re.compile(r"(?P<number>\d{4,})_(?P<name>.+)")
+_DEEPEST = 16  # folders below one another that are looked into
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -38,19 +44,19 @@ class Found:
 
 
 def find_results(path: Path | str) -> Found:
-    """Return the results in a file or, however deep, in a folder.
+    """Return the results in a file or in a folder and those below it.
 
     Raises:
         BadInput: there is no such path, or nothing below it is a result.
         UnreadableResult: the file is truncated, of a newer schema or not ours.
     """
     path = Path(path)
-    if path.is_file():
+    if not _is_folder(path):
         return Found(results=[_open(path)])
-    if not path.is_dir():
-        raise BadInput(f"{path}: no such file or folder; make results with pytest benchmarks/ --benchmark-save=NAME")
     results, unreadable = [], []
-    for file in sorted(path.rglob("*.json")):
+    for file in sorted(_json_files(path)):
+        if any(part.startswith(".") for part in file.relative_to(path).parts):
+            continue  # a draft of a run that was killed while it saved
         try:
             results.append(_open(file))
         except UnreadableResult as error:
@@ -61,13 +67,35 @@ def find_results(path: Path | str) -> Found:
     return Found(results=results, unreadable=unreadable)
 
 
+def _is_folder(path: Path) -> bool:
+    """Say whether a path is a folder.
+
+    Raises:
+        BadInput: there is nothing, or nothing that may be looked at.
+    """
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        reason = "no such file or folder; make results with pytest benchmarks/ --benchmark-save=NAME"
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = f"cannot be read ({getattr(error, 'strerror', error)}); give a result file or a folder of them"
+    raise BadInput(f"{shown(str(path))}: {reason}")
+
+
+def _json_files(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        if len(Path(place).relative_to(folder).parts) == _DEEPEST:
+            folders.clear()
+        yield from (Path(place, name) for name in names if name.endswith(".json"))
+
+
 def _open(path: Path) -> Result:
-    document = read_document(path)
+    document = read_document(path, KEY, "datetime") or {}
     run = from_json(document, source=str(path))
     match = _NUMBERED.fullmatch(path.stem)
     return Result(
         path=path,
-        name=match["name"] if match else path.stem,
+        name=shown(match["name"] if match else path.stem),
         number=int(match["number"]) if match else 0,
         taken=_time(document.get("datetime")),
         run=run,
@@ -78,14 +106,15 @@ def _time(text: Any) -> datetime | None:
     """Return an ISO time; one without a zone is in UTC, as pytest-benchmark writes it."""
     try:
         time = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _nothing(path: Path, unreadable: list[UnreadableResult]) -> BadInput:
     if not unreadable:
-        return BadInput(f"{path}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME")
+        return BadInput(f"{shown(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME")
     if len(unreadable) == 1:
         return unreadable[0]
-    return BadInput(f"{path}: none of its {len(unreadable)} JSON files can be read; the first: {unreadable[0]}")
+    many = f"none of its {len(unreadable)} JSON files can be read"
+    return BadInput(f"{shown(str(path))}: {many}; the first: {unreadable[0]}")

@@ -10,6 +10,7 @@ import pandas as pd
 from harness.reading.table import in_words
 
 NEAR_BEST = 0.95  # the knee's share of the best throughput: what is gained beyond it rarely pays its price
+_MOST_DIGITS = 9  # of a level that is a number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +71,17 @@ def level_sweeps(arms: pd.DataFrame, technique: str) -> list[LevelSweep]:
     """
     if arms.empty:
         return []
-    swept = arms[[str(levels.get(technique, "")).isdecimal() for levels in arms["levels"]]]
+    swept = arms[[_is_number(levels.get(technique, "")) for levels in arms["levels"]]]
     return [
         sweep
         for trial in swept["trial"].unique()
         for sweep in _of_trial(swept[swept["trial"] == trial], technique)
         if len(sweep.ran) >= 2
     ]
+
+
+def _is_number(level: str) -> bool:
+    return level.isdecimal() and len(level) <= _MOST_DIGITS
 
 
 def _of_trial(arms: pd.DataFrame, technique: str) -> Iterator[LevelSweep]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from harness.reading.files import Result
-from harness.record import ArmRecord, Effect, Price, Timing, TrialRecord
-from harness.units import count
+from harness.record import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord
+from harness.units import count, plural
 
 _FLOATS = ("s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s", "memory_bytes", "error", "tolerance")
 _COUNTS = ("blocks", "iterations_per_block", "warmup_blocks")
 _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is still one of numbers
     **{f"{prefix}{name}": float for prefix in ("", "baseline_") for name in _FLOATS},
     **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
-    **dict.fromkeys(("items", "speedup", "low", "high"), float),
+    **dict.fromkeys(("items", "share", "speedup", "low", "high"), float),
     **dict.fromkeys(("pairs", "workers"), "Int64"),
 }
 
@@ -27,7 +27,8 @@ def load(results: Iterable[Result]) -> pd.DataFrame:
     ``level`` is what distinguishes the arm from the baseline in words, ``levels`` all of it as a mapping.
     ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one, else the rise of
     resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and for an arm
-    without a speed. What arms observed besides time stands in columns named ``observed_``.
+    without a speed. ``share`` is the largest share of a ceiling that the arm reached, ``ceiling`` which one that is.
+    What arms observed besides time stands in columns named ``observed_``.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -70,9 +71,13 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 "outcome": arm.outcome,
                 "reason": arm.reason,
                 "items": arm.items,
+                "flags": arm.flags,
+                "placement": _placement(arm.placement),
+                **_share(arm.rates),
                 **_figures(arm, kind),
                 **_effect(arm.effect if position and arm.outcome == "measured" else None),
                 **compared,
+                "baseline_flags": baseline.flags,
                 **{f"observed_{name}": value for name, value in arm.observed.items()},
             }
 
@@ -104,6 +109,20 @@ def _levels(arm: ArmRecord, baseline: ArmRecord, *, candidate: bool) -> dict[str
         "against": in_words(against),
         "baseline_levels": against,
     }
+
+
+def _placement(placement: Placement | None) -> str:
+    """Return where the work ran, such as ``cuda:0, 12 kernels``."""
+    if placement is None:
+        return ""
+    devices = dict.fromkeys([*placement.parameters, *placement.inputs, *placement.outputs])
+    counted = [] if placement.kernels is None else [plural(placement.kernels, "kernel")]
+    return ", ".join([*devices, *counted])
+
+
+def _share(rates: Sequence[Rate]) -> dict[str, Any]:
+    nearest = max(rates, key=lambda rate: rate.share, default=None)
+    return {"share": nearest.share if nearest else None, "ceiling": nearest.ceiling if nearest else ""}
 
 
 def _memory_kind(trial: TrialRecord) -> str:

@@ -23,7 +23,8 @@ _COLD_WORTH_SAYING = 3  # times a warm iteration
 class Statement:
     """One finding: a technique on a workload at the level and the problem where its effect is strongest.
 
-    ``rest`` holds the same technique's other levels and problems that came to the same verdict.
+    ``rest`` holds the same technique's other levels and problems that came to the same verdict, ``doubts`` what was
+    found doubtful about either arm.
     """
 
     trial: str
@@ -32,6 +33,7 @@ class Statement:
     finding: str
     price: str
     rest: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def statements(effects: pd.DataFrame, verdict: str, trials: dict[str, TrialRecord], noise: float) -> list[Statement]:
@@ -58,6 +60,7 @@ def _statement(group: list[dict[str, Any]], trials: dict[str, TrialRecord], nois
         finding=_found(first) if sure else _left_open(first, trials[first["trial"]], noise),
         price=", ".join(_price(first)) if sure else "",
         rest=tuple(_other(row, first) for row in others),
+        doubts=tuple(dict.fromkeys([*first["baseline_flags"], *first["flags"]])),
     )
 
 

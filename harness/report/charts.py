@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, count, islice
 
 import pandas as pd
 
@@ -12,16 +13,17 @@ from harness.report.drawing import Drawn
 from harness.report.forest import forest
 from harness.report.sweeps import by_batch, by_size, by_workers
 
+_MOST = 200  # figures; a run of every benchmark has about thirty
+
 
 def draw(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> list[Drawn]:
-    """Return every figure for which a run has data, no two of one name."""
-    taken: dict[str, int] = {}
-    figures = []
-    for figure in _all(arms, effects, noise):
-        taken[figure.name] = taken.get(figure.name, 0) + 1
-        again = taken[figure.name]
-        figures.append(figure if again == 1 else replace(figure, name=f"{figure.name}-{again}"))
-    return figures
+    """Return the figures for which a run has data, no two of one name."""
+    figures: dict[str, Drawn] = {}
+    for figure in islice(_all(arms, effects, noise), _MOST):
+        names = chain([figure.name], (f"{figure.name}-{again}" for again in count(2)))
+        name = next(name for name in names if name not in figures)
+        figures[name] = replace(figure, name=name)
+    return list(figures.values())
 
 
 def _all(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> Iterator[Drawn]:

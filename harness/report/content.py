@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Any
 
 import pandas as pd
 
@@ -13,15 +15,21 @@ from harness.reading import Bottleneck, Result, bottlenecks, effects, load
 from harness.reading.table import in_words, rows_of
 from harness.record import Run, TrialRecord
 from harness.report.answer import Statement, statements
+from harness.report.certified import Certified
 from harness.report.charts import draw
 from harness.report.drawing import Drawn, slug
-from harness.report.machine import configuration_in_words, machine_in_words
+from harness.report.machine import ceilings_in_words, configuration_in_words, machine_in_words
 from harness.report.tables import Table, compared, details, overview
 from harness.report.verdicts import GLYPHS
 from harness.report.words import thresholds_in_words
 
 _NOISE = 0.01  # the noise zone of a run whose settings do not tell it
-_WRONG = "wrong-output"
+_NOT_BELIEVED = {  # outcomes that a speed was taken for, and why it is none
+    "wrong-output": "with wrong output",
+    "wrong-work": "with wrong work",
+    "misplaced": "misplaced",
+    "impossible": "impossible",
+}
 _NAMED = 6  # arms of one reason; all of them stand in the table of arms
 _FIGURES = {
     "effects": "Effects",
@@ -38,8 +46,8 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Missing:
-    """Arms that have no speed, for one and the same reason."""
+class Group:
+    """Arms that have no speed, or a doubtful one, for one and the same reason."""
 
     outcome: str
     reason: str
@@ -48,7 +56,7 @@ class Missing:
     @property
     def counted(self) -> str:
         """How many they are, and what became of them."""
-        became = "with wrong output" if self.outcome == _WRONG else self.outcome.replace("-", " ")
+        became = _NOT_BELIEVED.get(self.outcome, self.outcome.replace("-", " "))
         return f"{units.plural(len(self.arms), 'arm')} {became}"
 
     @property
@@ -86,6 +94,7 @@ class Content:
     name: str
     taken: str
     machine: str
+    certified: Certified
     configuration: list[tuple[str, list[tuple[str, str]]]]
     interrupted: bool
     counted: str
@@ -93,8 +102,9 @@ class Content:
     findings: list[Findings]
     thresholds: list[str]
     bottlenecks: list[Bottleneck]
-    wrong: list[Missing]
-    missing: list[Missing]
+    wrong: list[Group]
+    doubtful: list[Group]
+    missing: list[Group]
     figures: list[Drawn]
     effects: Table
     arms: Table
@@ -112,8 +122,8 @@ class Content:
         return {trial.record.id: trial.anchor for trial in self.trials}
 
 
-def content_of(result: Result) -> Content:
-    """Gather the content of a run's page."""
+def content_of(result: Result, proof: Certified) -> Content:
+    """Gather the content of a run's page, with what a certificate says of the measuring."""
     run, arms = result.run, load([result])
     found, noise = effects(arms), _noise(run)
     trials = {trial.id: trial for trial in run.trials}
@@ -124,7 +134,8 @@ def content_of(result: Result) -> Content:
         name=result.name,
         taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
         machine=machine_in_words(run.environment.identity),
-        configuration=configuration_in_words(run),
+        certified=proof,
+        configuration=[*configuration_in_words(run), *ceilings_in_words(run)],
         interrupted=run.interrupted,
         counted=_counted(run, found),
         noise=f"±{units.percent(noise)}",
@@ -134,8 +145,9 @@ def content_of(result: Result) -> Content:
         ],
         thresholds=list(thresholds_in_words(arms, found)),
         bottlenecks=held_back,
-        wrong=[each for each in lost if each.outcome == _WRONG],
-        missing=[each for each in lost if each.outcome != _WRONG],
+        wrong=[each for each in lost if each.outcome in _NOT_BELIEVED],
+        doubtful=_doubtful(arms),
+        missing=[each for each in lost if each.outcome not in _NOT_BELIEVED],
         figures=draw(arms, found, noise),
         effects=compared(found),
         arms=overview(arms),
@@ -157,16 +169,25 @@ def _counted(run: Run, found: pd.DataFrame) -> str:
     return f"{said}: {each}" if each else said
 
 
-def _missing(arms: pd.DataFrame) -> list[Missing]:
-    """Group the arms that were not measured by why, the most frequent reason first."""
+def _missing(arms: pd.DataFrame) -> list[Group]:
+    """Return the arms that were not measured, by why."""
+    return _grouped((row, row["outcome"], row["reason"]) for row in rows_of(arms) if row["outcome"] != "measured")
+
+
+def _doubtful(arms: pd.DataFrame) -> list[Group]:
+    """Return the arms that were measured and flagged, by why."""
+    measured = (row for row in rows_of(arms) if row["outcome"] == "measured")
+    return _grouped((row, "doubtful", flag) for row in measured for flag in row["flags"])
+
+
+def _grouped(found: Iterable[tuple[dict[str, Any], str, str]]) -> list[Group]:
+    """Group arms, each with its outcome and the reason, by both; the most frequent reason first."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for row in rows_of(arms):
-        if row["outcome"] != "measured":
-            details = ", ".join(filter(None, (row["framework"], in_words(row["fixed"]), in_words(row["problem"]))))
-            place = f"{row['level']} on {row['workload']} ({details})"
-            groups.setdefault((row["outcome"], row["reason"]), []).append(place)
+    for row, outcome, reason in found:
+        details = ", ".join(filter(None, (row["framework"], in_words(row["fixed"]), in_words(row["problem"]))))
+        groups.setdefault((outcome, reason), []).append(f"{row['level']} on {row['workload']} ({details})")
     ordered = sorted(groups.items(), key=lambda group: len(group[1]), reverse=True)
-    return [Missing(outcome=outcome, reason=reason, arms=places) for (outcome, reason), places in ordered]
+    return [Group(outcome=outcome, reason=reason, arms=places) for (outcome, reason), places in ordered]
 
 
 def _section(trial: TrialRecord, place: int, arms: pd.DataFrame) -> TrialSection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
 WIDTH_IN, WIDER_IN = 4.6, 5.6  # narrow enough that nine-point text stays legible on a telephone
+_LONGEST_LABEL = 70  # characters
+_LONGEST_SLUG = 100  # file systems allow 255 with the rest
 _STYLE: Any = {  # matplotlib types each key apart
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": LINE,
@@ -39,6 +42,7 @@ _STYLE: Any = {  # matplotlib types each key apart
     "svg.fonttype": "none",
     "svg.hashsalt": "accelbench",
     "text.color": INK,
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "xtick.color": INK,
     "ytick.color": INK,
 }
@@ -56,14 +60,14 @@ class Drawn:
     @cached_property
     def svg(self) -> str:
         """The figure as SVG on white."""
-        with mpl.rc_context(_STYLE), BytesIO() as written:
+        with _drawing(), BytesIO() as written:
             self.figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
             return written.getvalue().decode()
 
     def save(self, folder: Path) -> None:
         """Write it as PNG and SVG."""
         (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-        with mpl.rc_context(_STYLE):
+        with _drawing():
             self.figure.savefig(folder / f"{self.name}.png", dpi=160, metadata={"Software": None})
 
     def inline(self) -> str:
@@ -72,6 +76,14 @@ class Drawn:
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{self.name}-", svg)
         svg = svg.replace(INK, "currentColor").replace(LINE, "var(--line)").replace(PAPER, "var(--paper)")
         return svg.replace("<svg ", '<svg role="img" ', 1).strip()
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """Draw in the common style. What a name does to a figure is no warning: a missing character, too little room."""
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from|constrained_layout not applied")
+        yield
 
 
 @contextmanager
@@ -91,4 +103,9 @@ def write_ticks(axis: Any, written: Callable[[float], str]) -> None:
 
 def slug(text: str) -> str:
     """Return a name for a file or an anchor: words of letters and digits, joined by dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST_SLUG].strip("-") or "unnamed"
+
+
+def clipped(text: str) -> str:
+    """Return a name as long as a figure has room for."""
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -10,9 +12,10 @@ from matplotlib.ticker import LogLocator
 
 from harness import units
 from harness.reading.table import in_words
-from harness.report.drawing import INK, WIDER_IN, Drawn, slug, styled, write_ticks
+from harness.report.drawing import INK, WIDER_IN, Drawn, clipped, slug, styled, write_ticks
 from harness.report.verdicts import COLOURS, GLYPHS, MARKERS
 
+_MOST_ROWS = 200
 _FURTHEST = 4.0  # an interval reaching further than this factor beyond all speedups is cut at the figure's edge
 # Ticks within a decade, by the factor that the axis spans at least: dense enough to read, too few to touch.
 _TICKS = {6.0: (1, 2, 5), 1.8: (1, 1.5, 2, 3, 5, 8), 1.4: (1, 1.2, 1.5, 8), 0.0: (1, 1.1, 1.2, 9)}
@@ -20,7 +23,7 @@ _TICKS = {6.0: (1, 2, 5), 1.8: (1, 1.5, 2, 3, 5, 8), 1.4: (1, 1.2, 1.5, 8), 0.0:
 
 def forest(effects: pd.DataFrame, title: str, noise: float) -> Drawn:
     """Draw each effect as a point with its interval, on a logarithmic axis around 1, the fastest on top."""
-    rows = effects.sort_values("speedup", ascending=False, kind="stable").reset_index(drop=True)
+    rows = _strongest(effects).sort_values("speedup", ascending=False, kind="stable").reset_index(drop=True)
     rows = rows.assign(y=[float(y) for y in rows.index])
     with styled(height_in=0.27 * len(rows) + 1.0, width_in=WIDER_IN) as (figure, (axes,)):
         axes.set_xscale("log")
@@ -33,13 +36,19 @@ def forest(effects: pd.DataFrame, title: str, noise: float) -> Drawn:
             s=42, linewidth=0, legend=False, zorder=3, ax=axes,
         )  # fmt: skip
         _label(axes, rows)
-        axes.set_title(title)
+        axes.set_title(clipped(title))
     return Drawn(
         kind="effects",
         name=slug(f"effects-{title}"),
-        caption="",
+        caption=f"the {len(rows)} strongest of {len(effects)} effects" if len(rows) < len(effects) else "",
         figure=figure,
     )
+
+
+def _strongest(effects: pd.DataFrame) -> pd.DataFrame:
+    """Return the effects that are furthest from 1, as many as a figure can show."""
+    strength = effects["speedup"].map(lambda ratio: abs(math.log(ratio)))
+    return effects[strength.rank(method="first", ascending=False) <= _MOST_ROWS]
 
 
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
@@ -87,4 +96,4 @@ def _places(rows: pd.DataFrame) -> list[str]:
     ]
     others = (rows["framework"].tolist(), [in_words(fixed) for fixed in rows["fixed"]])
     parts += [other for other in others if len(set(other)) > 1]
-    return [" · ".join(filter(None, place)) for place in zip(*parts, strict=True)]
+    return [clipped(" · ".join(filter(None, place))) for place in zip(*parts, strict=True)]

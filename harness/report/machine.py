@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from harness import units
-from harness.record import Identity, Run
+from harness.record import Environment, Identity, Run
 
 Facts = list[tuple[str, str]]
 _HEADINGS = {
@@ -29,17 +29,49 @@ def machine_in_words(identity: Identity) -> str:
 
 
 def configuration_in_words(run: Run) -> list[tuple[str, Facts]]:
-    """Return the configuration by what it belongs to, the run's settings and the last readings."""
+    """Return the configuration by what it belongs to, the run's settings, the last readings and where the time went."""
+    last = (
+        ("Settings of the run", _facts(run.settings.items())),
+        ("Readings at the end", readings_in_words(run.environment)),
+        ("Where the time went", _shares(run.spent_s)),
+    )
+    return [*setup_in_words(run.environment), *((heading, facts) for heading, facts in last if facts)]
+
+
+def setup_in_words(environment: Environment) -> list[tuple[str, Facts]]:
+    """Return how a machine is set up, by what each setting belongs to."""
     groups: dict[str, Facts] = {}
-    for key, value in sorted(run.environment.configuration.items(), key=lambda item: ("." in item[0], item)):
+    for key, value in sorted(environment.configuration.items(), key=lambda item: ("." in item[0], item)):
         group, dot, name = key.partition(".")
         group, name = (group, name) if dot else ("", key)
         groups.setdefault(_HEADINGS.get(group, group), []).append(
             (name, value) if group == "env" else _fact(name, value)
         )
-    groups["Settings of the run"] = _facts(run.settings.items())
-    groups["Readings at the end"] = _facts(sorted(run.environment.readings.items()), measured=True)
-    return [(heading, facts) for heading, facts in groups.items() if facts]
+    return list(groups.items())
+
+
+def readings_in_words(environment: Environment) -> Facts:
+    """Return how a machine was at one moment."""
+    return _facts(sorted(environment.readings.items()), measured=True)
+
+
+def ceilings_in_words(run: Run) -> list[tuple[str, Facts]]:
+    """Return the fastest that the machine was seen to do each thing, memory by working set."""
+    facts = [
+        (
+            f"{each.name}, from {units.size(each.working_set_bytes)}" if each.working_set_bytes else each.name,
+            units.rate(each.per_s, each.unit),
+        )
+        for each in run.ceilings
+    ]
+    return [("Ceilings: the fastest seen here", facts)] if facts else []
+
+
+def _shares(spent_s: Mapping[str, float]) -> Facts:
+    """Return where the time of a run went, what took most first."""
+    total_s = sum(spent_s.values()) or 1.0
+    ordered = sorted(spent_s.items(), key=lambda item: item[1], reverse=True)
+    return [(kind, f"{units.minutes(spent)}, {units.percent(spent / total_s)}") for kind, spent in ordered]
 
 
 def _facts(items: Iterable[tuple[str, object]], *, measured: bool = False) -> Facts:

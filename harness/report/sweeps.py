@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator
 
 from harness import units
 from harness.reading import LevelSweep, SizeSweep
-from harness.report.drawing import INK, Drawn, slug, styled, write_ticks
+from harness.report.drawing import INK, Drawn, clipped, slug, styled, write_ticks
 from harness.report.words import crossover_in_words, knee_in_words
 
 _PALETTE = [*map(str, sns.color_palette("colorblind").as_hex())]
@@ -78,14 +78,14 @@ def by_size(sweeps: Sequence[SizeSweep]) -> Drawn:
         axes.set(xscale="log", yscale="log")
         for place, (label, arms, column) in enumerate(lines):
             look: dict[str, Any] = {"color": _colour(place), "marker": _MARKERS[place % len(_MARKERS)]}
-            sns.lineplot(arms, x="size", y=column, label=label, markersize=6, ax=axes, **look)
+            sns.lineplot(arms, x="size", y=column, label=clipped(label), markersize=6, ax=axes, **look)
         least, most = axes.get_xlim()
         for place, sweep in enumerate(sweeps, start=1):
             if sweep.crossover is not None:
                 axes.axvspan(sweep.low or least, sweep.high or most, color=_colour(place), alpha=0.12, linewidth=0)
                 axes.axvline(sweep.crossover, color=_colour(place), linewidth=1, linestyle="dashed")
         axes.set_xlim(least, most)
-        axes.set(xlabel=f"{first.axis}, logarithmic", ylabel="time of one iteration")
+        axes.set(xlabel=clipped(f"{first.axis}, logarithmic"), ylabel="time of one iteration")
         write_ticks(axes.xaxis, units.short)
         write_ticks(axes.yaxis, units.seconds)
         axes.set_title(_title(first.workload, first.held))
@@ -102,7 +102,7 @@ def _colour(place: int) -> str:
 
 
 def _title(workload: str, held: str) -> str:
-    return f"{workload} ({held})" if held else workload
+    return clipped(f"{workload} ({held})" if held else workload)
 
 
 def _round_sizes(most_bytes: float) -> list[float]:

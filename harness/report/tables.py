@@ -87,6 +87,10 @@ def _rate(row: Row) -> str:
     return _number("items_per_s", lambda value: units.rate(value, row["unit"]))(row)
 
 
+def _share(row: Row) -> str:
+    return _number("share", lambda value: f"{units.percent(value)} of {row['ceiling']}")(row)
+
+
 def _speedup(row: Row) -> str:
     return f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})" if row["speedup"] else ""
 
@@ -140,6 +144,7 @@ _PLACE = [
     Column(heading="held", written=_held),
 ]
 _MEMORY = Column(heading="memory", written=_number("memory_bytes", units.size), number=True)
+_SHARE = Column(heading="share of ceiling", written=_share, number=True)
 _ERROR = Column(heading="error (allowed)", written=_error, number=True)
 _EFFECT = [
     Column(heading="verdict", written=_verdict),
@@ -150,6 +155,7 @@ _OVERVIEW = [
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
     *_EFFECT,
     Column(heading="throughput", written=_rate, number=True),
+    _SHARE,
     _MEMORY,
 ]
 _EFFECTS = [
@@ -167,9 +173,11 @@ _DETAILS = [
     Column(heading="time per iteration", written=_number("s_per_iteration", units.seconds), number=True),
     Column(heading="time per item", written=_number("s_per_item", units.seconds), number=True),
     Column(heading="blocks of iterations", written=_blocks, number=True),
+    Column(heading="ran on", written=_text("placement")),
     Column(heading="build", written=_number("build_s", units.seconds), number=True),
     Column(heading="first call", written=_number("cold_s", units.seconds), number=True),
     Column(heading="warm-up", written=_warmup, number=True),
+    _SHARE,
     _MEMORY,
     _ERROR,
 ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 
-import joblib
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import Unavailable
 from harness.experiment import ROUNDING, Arm, Build, technique
+from harness.techniques.cores import cpu_count
 
 # Above any array here: glibc then takes arrays from its heap, which it never shrinks, instead of mapping fresh pages
 # for every one. Setting one of the thresholds ends glibc's own adaptation of both, so they go together.
@@ -19,12 +19,16 @@ KEEP_MEMORY = {
 }
 
 
-@technique("numpy", levels=("1", "all"), tolerance={"*": ROUNDING})
+def _threads(level: str) -> int:
+    return 1 if level == "1" else cpu_count()
+
+
+@technique("numpy", levels=("1", "all"), tolerance={"*": ROUNDING}, resources=_threads)
 def threads(build: Build, level: str) -> Arm:
     """Threads of the BLAS library behind NumPy's linear algebra: one, or one per core of the process."""
     arm = build()
     pools = threadpoolctl.ThreadpoolController()  # after the build, which may load a library
-    count = 1 if level == "1" else joblib.cpu_count()
+    count = _threads(level)
     if level == "all" and count == 1:
         raise Unavailable("this process has one core, so there are no more threads to compare with")
     if level == "all" and not len(pools):

@@ -60,7 +60,7 @@ def test_facts_come_back_from_a_file_as_they_were(stored) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "holds no facts of a machine (Input data was truncated)"),
+        ("{", "holds no facts of a machine (Expecting property name"),
         ("[]", "holds no facts of a machine (Expected `object`, got `array`)"),
         ('{"facts": {"visible_cores": 2}}', "missing required field"),
     ],
@@ -80,3 +80,35 @@ def test_a_file_that_is_not_there_is_one_line_and_status_2(tmp_path: Path) -> No
     result = judged(tmp_path / "nowhere.json")
     assert result.exit_code == 2
     assert "cannot be read (No such file or directory)" in result.stderr
+
+
+def test_hostile_facts_are_shown_as_text(tmp_path: Path) -> None:
+    told = json.loads(RECORDED.read_text())
+    told["facts"]["identity"]["cpu_model"] = "\x1b[31mred\nTo mend\u202e"
+    told["facts"]["configuration"]["cpu.quota_cores"] = "a few"
+    told["facts"]["frameworks"][0]["description"]["torch.threads"] = "9" * 4000
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(told))
+    result = judged(path)
+    assert result.exit_code == 0
+    assert r"  processor   \x1b[31mred\nTo mend\u202e, 2 cores" in result.stdout
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("name", "jax", "torch|tensorflow|cupy|numpy"),
+        ("installed", float("nan"), "it holds NaN"),
+        ("failure", 1, "`int`"),
+    ],
+)
+def test_facts_beyond_the_schema_are_one_line(tmp_path: Path, name: str, value: object, words: str) -> None:
+    told = json.loads(RECORDED.read_text())
+    told["facts"]["frameworks"][0][name] = value
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(told))
+    result = judged(path)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert words in line

@@ -121,3 +121,32 @@ def test_a_mean_of_pairs_of_the_same_arms_is_a_fair_coin() -> None:
         spikes = [coin.choice((-1, 1)) * (coin.expovariate(50) + (coin.random() < 0.05)) for _ in range(2000)]
         wrong += judge(spikes, alpha=0.01, noise=0.0, together=10).verdict in ("faster", "slower")
     assert wrong <= 9  # 1 % may be; more than 9 of 300 would happen to an honest rule about once in a thousand times
+
+
+def test_a_verdict_must_hold_on_the_quiet_pairs_alone_too() -> None:
+    rng = np.random.default_rng(6)
+    quiet = np.arange(200) % 3 == 0
+    noise = rng.normal(0, 0.01, 200)
+    misled = judge(np.where(quiet, 0.0, 0.2) + noise, alpha=0.01, noise=0.01, quiet=quiet)
+    held = judge(0.2 + noise, alpha=0.01, noise=0.01, quiet=quiet)
+    assert (misled.verdict, held.verdict) == ("undecided", "faster")
+    assert misled.low < 1 < math.exp(0.19) < misled.high
+    assert misled.speedup == pytest.approx(1, abs=0.01)
+    assert misled.pairs == 200
+
+
+def test_too_few_quiet_pairs_leave_it_undecided() -> None:
+    quiet = [True] * 5 + [False] * 95
+    assert judge([0.2] * 100, alpha=0.01, noise=0.01, quiet=quiet).verdict == "undecided"
+    groups, masks = [[0.2] * 100] * 3, [[True] * 100, [True] * 100, [False] * 100]
+    assert judge_workers(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
+
+
+def test_workers_are_judged_on_their_quiet_pairs_too() -> None:
+    rng = np.random.default_rng(7)
+    quiet = np.arange(300) % 2 == 0
+    groups = [np.where(quiet, 0.0, 0.2) + rng.normal(0, 0.01, 300) for _ in range(5)]
+    masks = [quiet] * 5
+    assert judge_workers(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
+    held = judge_workers([group + 0.3 for group in groups], alpha=0.01, noise=0.01, quiet=masks)
+    assert held.verdict == "faster"

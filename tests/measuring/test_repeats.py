@@ -15,6 +15,7 @@ def repetition(centre: float, outcome: Outcome = "measured") -> Measured:
         arms=arms,
         samples_s=[(1.0,) * 100, (1.0,) * 100],
         log_ratios=[(), ratios],
+        quiet=[(), (True,) * len(ratios)],
         span_s=2.0,
         disturbance={"load_1min": 1.0 + centre},
         remarks=["busy"],

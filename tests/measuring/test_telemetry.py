@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from harness import nvml
-from harness.measuring import telemetry
+from harness.measuring import family, telemetry
 from harness.measuring.telemetry import GpuReading, Snapshot, disturbance
 
 IDLE = Snapshot(
@@ -118,3 +118,29 @@ def test_counters_never_run_backwards() -> None:
     figures, _ = disturbance(before, after, 0.01)
     assert after.busy_cpu_s >= before.busy_cpu_s
     assert all(value >= 0 for value in figures.values())
+
+
+def test_a_glance_tells_what_reference_work_takes_and_leaves_gpus_alone_that_nobody_uses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nvml, "clocks", lambda: [nvml.GpuState(name="NVIDIA Test", sm_clock_mhz=1980.0)])
+    without, beside = telemetry.glance(gpus=False), telemetry.glance(gpus=True)
+    assert without.arithmetic_s is not None
+    assert without.memory_s is not None
+    assert without.gpus == ()
+    assert beside.gpus[0].sm_clock_mhz == 1980.0
+    assert beside.at_s > without.at_s
+
+
+def test_children_of_children_belong_to_the_family() -> None:
+    grandchild = (
+        "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); sys.stdin.readline()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", grandchild], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    sleeper = psutil.Process(int(child.stdout.readline()))
+    try:
+        assert {os.getpid(), child.pid, sleeper.pid} <= {member.pid for member in family.members()}
+    finally:
+        sleeper.kill()
+        child.communicate(b"\n")

@@ -7,6 +7,7 @@ import pytest
 from runs import STORED, arm, effect, memory, run, save, trial
 
 from harness.reading import effects, facts, find_results, load
+from harness.record import Placement, Rate
 
 
 @pytest.fixture
@@ -81,6 +82,17 @@ def test_what_an_arm_observed_is_a_column(table):
     arms = table(trial(arm({"workers": "0"}, 1.0, observed={"wait_share": 0.4}), arm({"workers": "1"}, 1.0)))
     assert arms["observed_wait_share"].iloc[0] == 0.4
     assert pd.isna(arms["observed_wait_share"].iloc[1])
+
+
+def test_where_an_arm_ran_and_what_it_implies_are_columns(table):
+    place = Placement(inputs=["cpu"], parameters=["cuda:0"], outputs=["cuda:0"], kernels=1200)
+    rates = [Rate(ceiling="cpu memory", per_s=1e9, share=0.02), Rate(ceiling="cpu matrix fp32", per_s=1e9, share=0.3)]
+    seen = arm({"amp": "fp32"}, 1.0, placement=place, rates=rates, flags=["it may be handicapped"])
+    arms = table(trial(seen, arm({"amp": "bf16"}, 1.0)))
+    assert arms["placement"].tolist() == ["cuda:0, cpu, 1,200 kernels", ""]
+    assert arms["ceiling"].tolist() == ["cpu matrix fp32", ""]
+    assert arms["share"].iloc[0] == 0.3
+    assert arms["flags"].tolist() == [["it may be handicapped"], []]
 
 
 def test_a_run_without_trials_is_an_empty_table(table):

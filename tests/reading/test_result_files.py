@@ -63,5 +63,5 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
         find_results(tmp_path / "nowhere")
 
 
-def test_the_stored_sample_is_found():
-    assert find_results(STORED.parent).results[0].name == "run_v1"
+def test_the_stored_samples_are_found():
+    assert [result.name for result in find_results(STORED.parent).results] == ["run_v1", "run_v2"]

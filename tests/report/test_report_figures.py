@@ -6,8 +6,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from runs import arm, by_size, effect, memory, run, save, trial
 
-from harness.reading import find_results
+from harness.reading import effects, find_results, load
 from harness.report import write_report
+from harness.report.forest import forest
 
 
 @pytest.fixture
@@ -29,6 +30,15 @@ def batches(**prices):
         arm({"batch_size": str(size)}, size / speed, items=float(size), price=prices.get("price"))
         for size, speed in ((1, 100.0), (2, 180.0), (4, 185.0))
     ]
+
+
+def test_more_effects_than_a_figure_can_show_are_cut_to_the_strongest(tmp_path):
+    candidates = [arm({"pace": str(place)}, 1.0, effect=effect(1 + place, 1, 300, "faster")) for place in range(1, 252)]
+    path = save(run(trial(arm({"pace": "0"}, 1.0), *candidates)), tmp_path / "0001_a.json")
+    drawn = forest(effects(load(find_results(path).results)), "pace", 0.01)
+    assert drawn.caption == "the 200 strongest of 251 effects"
+    (axes,) = drawn.figure.axes
+    assert axes.get_yticklabels()[-1].get_text() == "pace 52 · net"
 
 
 def test_every_kind_of_figure_is_drawn_as_png_and_svg(stored_report):

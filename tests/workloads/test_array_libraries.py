@@ -60,9 +60,10 @@ def test_resident_operands_are_sent_once_and_a_round_trip_sends_and_fetches_in_e
     operands = [(np.ones(3), np.ones(3))]
     resident, distant = Link(), Link()
     arms = [
-        resident.library().arm(lambda a, b: (a + b, a), operands),
-        distant.library(round_trip=True).arm(lambda a, b: (a + b, a), operands),
+        resident.library().arm(lambda a, b: (a + b, a), operands, output_bytes=48),
+        distant.library(round_trip=True).arm(lambda a, b: (a + b, a), operands, output_bytes=48),
     ]
+    assert [arm.work.to_device_bytes for arm in arms if arm.work] == [0, 48]
     outputs = [[arm.step() for _ in range(5)][-1] for arm in arms]
     assert check.relative_error(*map(framework.to_host, outputs)) == 0
     assert (resident.sent, resident.fetched) == (2, 0)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from joblib import cpu_count
-
 from harness.errors import Unavailable
 from harness.experiment import Arm, Build, Host, technique
+from harness.techniques.cores import cpu_count
 
 
 def _devices(host: Host) -> tuple[str, ...]:
@@ -24,7 +23,7 @@ def device(build: Build, level: str) -> Arm:
     return build(device=level)
 
 
-@technique("torch", levels=("1", "all"))
+@technique("torch", levels=("1", "all"), resources=lambda level: 1 if level == "1" else cpu_count())
 def threads(build: Build, level: str) -> Arm:
     """Threads that work on one operation: one, or one per core of the process."""
     count = 1 if level == "1" else cpu_count()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from joblib import cpu_count
-
 from harness.errors import Unavailable
 from harness.experiment import Arm, Build, technique
+from harness.techniques.cores import cpu_count
 from harness.techniques.torch.computing import need_accelerator, thread_count
 
 _INTERVALS = {"never": None, "every-100": 100, "every-10": 10, "every-step": 1}
@@ -36,7 +35,9 @@ def intermediates(build: Build, level: str) -> Arm:
     return build(intermediates=level)
 
 
-@technique("torch", levels=("serial", "threads", "cores"))
+@technique(
+    "torch", levels=("serial", "threads", "cores"), resources=lambda level: 1 if level == "serial" else cpu_count()
+)
 def overlap(build: Build, level: str) -> Arm:
     """Two computations on the CPU: in turn on one core, at once on half of the cores each, in turn on all cores."""
     cores = cpu_count()

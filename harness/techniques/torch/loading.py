@@ -27,7 +27,7 @@ def _worker_counts(host: Host) -> tuple[str, ...]:
     return tuple(str(count) for count in sorted({0, host.max_workers} | doublings))
 
 
-@technique("torch", levels=_worker_counts)
+@technique("torch", levels=_worker_counts, resources=lambda level: 1 + int(level))
 def workers(build: Build, level: str) -> Arm:
     """Processes that load data beside the training one."""
     return build(workers=int(level))

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import isqrt
+from math import isqrt, log2
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,27 @@ from harness.experiment import Arm, Setting, Workload, register
 from harness.workloads.arrays.libraries import INPUT_SETS, Compute, Operands, check_elements, find_library
 
 SMALL_ELEMENTS = 10_000_000  # the most at size small
+PARTS = 100  # of a vector whose single elements a sum rounds away
+FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
     """A formula over float32 arrays: ``formula(xp, *operands)``, where ``xp`` is an array library's namespace.
 
-    Operands are vectors, shape ``(elements,)``, or square matrices of about as many entries.
+    Operands are vectors, shape ``(elements,)``, or square matrices of about as many entries. ``operations`` and
+    ``outputs`` take the number of these and return how many operations the formula takes, of which a known algorithm
+    saves some, and how many float32 numbers come out. ``items_of`` returns a view of what in an operand shows in these.
     """
 
     formula: Compute
     operands: int
-    square: bool
-    elementwise: bool
+    square: bool = False
+    elementwise: bool = False
+    operations: Callable[[int], float] = lambda _: 0
+    saving: float = 1
+    outputs: Callable[[int], int] = lambda elements: elements
+    items_of: Callable[[Any], Any] = lambda array: array
 
     @property
     def name(self) -> str:
@@ -48,22 +56,27 @@ class Computation:
         library = find_library(array_library, elementwise=self.elementwise)
         check_elements(setting, elements, small=SMALL_ELEMENTS)
         rng = np.random.default_rng(setting.seed)
+        items = int(np.prod(self.shape(elements)))
         compute: Compute = partial(self.formula, library.xp)
         if library.fuse:
             compute = library.fuse(kernel_name=self.formula.__name__)(compute)
         return library.arm(
             compute,
             [self.inputs(rng, elements) for _ in range(INPUT_SETS)],
-            items=int(np.prod(self.shape(elements))),
+            items=items,
             checked_steps=INPUT_SETS,
+            operations=self.operations(items),
+            saving=self.saving,
+            output_bytes=FLOAT_BYTES * self.outputs(items),
+            items_of=self.items_of,
         )
 
 
-def _computation(operands: int, *, square: bool = False, elementwise: bool = False) -> Callable[[Compute], Workload]:
+def _computation(operands: int, **facts: Any) -> Callable[[Compute], Workload]:
     """Declare a formula as a workload; its name is the function's, its summary the docstring's first line."""
 
     def declare(formula: Compute) -> Workload:
-        computation = Computation(formula=formula, operands=operands, square=square, elementwise=elementwise)
+        computation = Computation(formula=formula, operands=operands, **facts)
         return register(
             Workload(
                 name=computation.name,
@@ -77,25 +90,34 @@ def _computation(operands: int, *, square: bool = False, elementwise: bool = Fal
     return declare
 
 
-@_computation(2, elementwise=True)
+def parts(vector: Any) -> Any:
+    """Return views of a vector's parts, which are whole elements where there are fewer of those."""
+    if len(vector) < PARTS:
+        return vector
+    return vector[: len(vector) // PARTS * PARTS].reshape(PARTS, -1)
+
+
+@_computation(2, elementwise=True, operations=lambda elements: elements)
 def vector_add(_: Any, a: Any, b: Any) -> Any:
     """Sum of two vectors."""
     return a + b
 
 
-@_computation(3, elementwise=True)
+@_computation(3, elementwise=True, operations=lambda elements: 10 * elements)
 def elementwise_chain(xp: Any, a: Any, b: Any, c: Any) -> Any:
     """Ten elementwise operations in a row, each with a temporary array: √(a² + b²)·exp(−c²) + sin a."""
     return xp.sqrt(a * a + b * b) * xp.exp(-c * c) + xp.sin(a)  # no constants: CuPy's fusion may widen them to float64
 
 
-@_computation(2, square=True)
+@_computation(2, square=True, operations=lambda elements: 2 * elements**1.5)
 def matrix_product(_: Any, a: Any, b: Any) -> Any:
     """Product of two square matrices."""
     return a @ b
 
 
-@_computation(1)
+# Radix 2 takes 5·n·log2 n operations, split radix 4 (Yavne 1968; Johnson and Frigo 2007, IEEE Trans. Signal Process.
+# 55, 111), and real numbers half of that.
+@_computation(1, operations=lambda n: 2.5 * n * log2(n), saving=1.25, outputs=lambda n: 2 * (n // 2 + 1))
 def fft(xp: Any, a: Any) -> Any:
     """Fourier transform of a real vector."""
     return xp.fft.rfft(a)
@@ -107,7 +129,7 @@ def sort(xp: Any, a: Any) -> Any:
     return xp.sort(a, stable=False)  # as NumPy sorts by itself
 
 
-@_computation(1)
+@_computation(1, operations=lambda elements: 2 * elements, outputs=lambda _: 1, items_of=parts)
 def reduction(_: Any, a: Any) -> Any:
     """Mean of the squares of a vector."""
     return (a * a).mean()

@@ -20,6 +20,7 @@ from harness.workloads.verification import unlike
 SIGMA_PX = 2.0
 FACTOR = 0.625  # of both sides; every height and width below comes out whole
 BINS = 256
+BLUR = 2 * (9 + 16)  # per number: in each direction a symmetric kernel of 17 takes 9 products and 16 sums
 TOLERANCE = 2e-3  # what TF32 may cost, in which cuDNN convolves by default; a wrong border costs ten times as much
 
 Compute = Callable[[ArrayLibrary, Any], Any]
@@ -29,13 +30,13 @@ Reference = Callable[[np.ndarray], np.ndarray]
 @workload("numpy", "cupy", "torch", unit="pixel")
 def gaussian_blur(setting: Setting, *, frames: int = 1, array_library: str = "numpy") -> Arm:
     """Gaussian blur of photographs, standard deviation 2 px: SciPy's filter, CuPy's, or PyTorch's convolution."""
-    return processed(setting, frames, array_library, blur, blurred)
+    return processed(setting, frames, array_library, blur, blurred, operations=BLUR)
 
 
 @workload("numpy", "cupy", "torch", unit="pixel")
 def image_resize(setting: Setting, *, frames: int = 1, array_library: str = "numpy") -> Arm:
     """Photographs scaled to 5/8 of their sides by linear interpolation."""
-    return processed(setting, frames, array_library, resize, resized)
+    return processed(setting, frames, array_library, resize, resized, outputs=FACTOR**2)
 
 
 @workload("numpy", "cupy", "torch", unit="pixel")
@@ -47,7 +48,7 @@ def colour_conversion(setting: Setting, *, frames: int = 1, array_library: str =
 @workload("numpy", "cupy", "torch", unit="pixel")
 def histogram(setting: Setting, *, frames: int = 1, array_library: str = "numpy") -> Arm:
     """How often each of 256 levels occurs in each colour of photographs."""
-    return processed(setting, frames, array_library, count_levels, counted, tolerance=0.0)
+    return processed(setting, frames, array_library, count_levels, counted, tolerance=0.0, outputs=0)
 
 
 def processed(
@@ -58,10 +59,13 @@ def processed(
     reference: Reference,
     undo: Reference = lambda output: output,
     tolerance: float = TOLERANCE,
+    operations: int = 0,
+    outputs: float = 1,
 ) -> Arm:
     """Return the arm that processes photographs, and refuses what a float64 reference does not confirm.
 
-    ``undo`` is applied to the output before it is compared with the reference.
+    ``undo`` is applied to the output before it is compared with the reference. ``operations`` and ``outputs`` say how
+    many operations each number of a stack takes, and how many numbers come out for it.
     """
     if not isinstance(frames, int) or frames < 1:
         raise BadInput(f"frames must be a whole number from 1, got {frames!r}")
@@ -82,6 +86,8 @@ def processed(
         [(stack,) for stack in stacks],
         items=frames * shape[0] * shape[1],
         verify=verify,
+        operations=operations * stacks[0].size,
+        output_bytes=int(outputs * stacks[0].nbytes),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting
+from harness.experiment import Arm, Setting, Work
 from harness.workloads.data.rotation import Rotation
 
 INPUT_SETS = 2  # no more, because a small problem should stay in the cache as it does in a program
@@ -28,6 +28,7 @@ class ArrayLibrary:
     ``xp`` is the namespace of https://data-apis.org/array-api. ``send`` brings a host array to where it is computed
     with, ``fetch`` brings one back. ``uniform`` makes a function of a shape from a seed, which draws float32 numbers
     from [0, 1) with the library's own generator. ``images`` names the module with its ``gaussian_filter`` and ``zoom``.
+    ``device`` is the label of where it computes.
     ``fuse`` is given where elementwise operations are to be joined in one kernel; it takes the kernel's name.
     """
 
@@ -36,6 +37,7 @@ class ArrayLibrary:
     fetch: Callable[[Any], np.ndarray]
     uniform: Callable[[int], Draw]
     images: str
+    device: str = "cpu"
     round_trip: bool = False
     fuse: Callable[..., Callable[[Compute], Compute]] | None = None
 
@@ -44,8 +46,31 @@ class ArrayLibrary:
         """The module with SciPy's image functions for this library's arrays, as far as they are used here."""
         return import_module(self.images)
 
-    def arm(self, compute: Compute, inputs: Sequence[Operands], **facts: Any) -> Arm:
-        """Return the arm that computes with each of the inputs in turn, resident or sent and fetched in every step."""
+    def arm(
+        self,
+        compute: Compute,
+        inputs: Sequence[Operands],
+        *,
+        output_bytes: int,
+        operations: float = 0,
+        saving: float = 1,
+        items_of: Callable[[Any], Any] = lambda array: array,
+        **facts: Any,
+    ) -> Arm:
+        """Return the arm that computes with each of the inputs in turn, resident or sent and fetched in every step.
+
+        It takes so many ``operations``, of which a known algorithm saves some. ``items_of`` returns a view of an
+        operand whose first axis counts the items that matter to the output.
+        """
+        input_bytes = sum(array.nbytes for array in inputs[0])
+        work = Work(
+            operations=operations,
+            saving=saving,
+            memory_bytes=input_bytes + output_bytes,
+            to_device_bytes=input_bytes if self.round_trip else 0,
+            from_device_bytes=output_bytes if self.round_trip else 0,
+            precision="fp32",
+        )
         rotation = Rotation(inputs if self.round_trip else [tuple(map(self.send, each)) for each in inputs])
 
         def resident() -> Any:
@@ -55,7 +80,14 @@ class ArrayLibrary:
             output = compute(*map(self.send, rotation.take()))
             return tuple(map(self.fetch, output)) if isinstance(output, tuple) else self.fetch(output)
 
-        return Arm(step=there_and_back if self.round_trip else resident, reset=rotation.restart, **facts)
+        return Arm(
+            step=there_and_back if self.round_trip else resident,
+            reset=rotation.restart,
+            device=self.device,
+            inputs=lambda: [tuple(map(items_of, each)) for each in rotation.shown()],
+            work=work,
+            **facts,
+        )
 
 
 def find_library(name: str, *, elementwise: bool = False) -> ArrayLibrary:
@@ -106,6 +138,7 @@ def _cupy(*, round_trip: bool = False, fused: bool = False) -> ArrayLibrary:
         fetch=cupy.asnumpy,
         uniform=lambda seed: partial(cupy.random.default_rng(seed).random, dtype=np.float32),
         images="cupyx.scipy.ndimage",
+        device=f"cuda:{cupy.cuda.Device().id}",
         round_trip=round_trip,
         fuse=cupy.fuse if fused else None,
     )
@@ -128,6 +161,7 @@ def _torch(device: str | None) -> ArrayLibrary:
         fetch=lambda tensor: tensor.numpy(force=True),
         uniform=uniform,
         images="harness.workloads.arrays.torch_ndimage",
+        device=devices.label(place),
     )
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from harness.experiment import Arm, Setting, workload
+from harness.experiment.arm import holding_nothing
 from harness.workloads.arrays.libraries import ArrayLibrary, Draw, check_elements, find_library
 from harness.workloads.verification import unlike
 
 EXACT = pi / 4 * erf(1) ** 2
 VARIANCE = 0.0461  # the mean of |∇f|² / 12
 SMALL_ELEMENTS = 1_000_000
+OPERATIONS = 10  # per sample, beside those that draw it
 
 
 @workload("numpy", "cupy", "torch", unit="sample")
@@ -47,8 +49,11 @@ def sampled(library: ArrayLibrary, seed: int, side: int) -> Arm:
         return unlike(output[0], EXACT, tolerance(side), "the known integral")
 
     reset()
-    arm = library.arm(estimate, [(corners,)], items=side * side, verify=verify)
-    return replace(arm, reset=reset)
+    samples = side * side
+    arm = library.arm(
+        estimate, [(corners,)], items=samples, verify=verify, operations=OPERATIONS * samples, output_bytes=0
+    )
+    return replace(arm, reset=reset, inputs=holding_nothing)  # what is random is drawn within the step
 
 
 def tolerance(side: int) -> float:

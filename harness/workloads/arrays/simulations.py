@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,9 @@ class Simulation:
 
     ``initial`` draws a state of so many elements. ``advance`` takes a namespace and a state, and returns the state
     after the time steps. ``conserved`` computes, in float64, what must not change by more than its ``tolerance``.
-    ``work`` is what an element costs in a step, as the unit of the workload counts it. Up to ``small`` elements fit a
-    small machine.
+    ``work`` is what so many elements cost in a step, as the unit of the workload counts it, and ``operations`` what
+    they cost at least, of which a known algorithm saves some. ``items_of`` returns a view of an array whose first axis
+    counts what a program might skip. Up to ``small`` elements fit a small machine.
     """
 
     initial: Callable[[np.random.Generator, int], Operands]
@@ -27,7 +29,10 @@ class Simulation:
     conserved: Callable[..., Conserved]
     tolerance: Mapping[str, float]
     work: Callable[[int], int]
+    operations: Callable[[int], float]
+    saving: float = 1
     small: int
+    items_of: Callable[[Any], Any] = lambda array: array
 
     def arm(self, setting: Setting, elements: int, array_library: str) -> Arm:
         """Return the arm that simulates with one of the array libraries, and refuses a step that breaks a law."""
@@ -41,5 +46,12 @@ class Simulation:
             return not_conserved(before, self.conserved(*output), self.tolerance)
 
         return library.arm(
-            lambda *state: self.advance(library.xp, *state), states, items=self.work(elements), verify=verify
+            lambda *state: self.advance(library.xp, *state),
+            states,
+            items=self.work(elements),
+            verify=verify,
+            operations=self.operations(elements),
+            saving=self.saving,
+            output_bytes=sum(part.nbytes for part in states[0]),
+            items_of=self.items_of,
         )

@@ -13,6 +13,8 @@ from harness.workloads.arrays.simulations import Simulation
 from harness.workloads.verification import Conserved
 
 STEPS = 8
+SPREADING = 6  # operations per cell and time step: three sums of neighbours, two products, and their sum
+FLOWING = 37  # as written in `flow` and `fluxes`
 DIFFUSION = 0.2  # diffusivity × time step / spacing²; the explicit scheme is stable up to 1/4
 COURANT = 0.3  # time step / spacing, where gravity and the mean depth are 1 and so is the speed of waves
 
@@ -111,6 +113,7 @@ HEAT = Simulation(
     conserved=_thermal,
     tolerance={"heat": CONSERVED_TO},
     work=_updates,
+    operations=lambda cells: SPREADING * _updates(cells),
     small=1_000_000,
 )
 SHALLOW_WATER = Simulation(
@@ -119,5 +122,6 @@ SHALLOW_WATER = Simulation(
     conserved=_hydraulic,
     tolerance={"mass": CONSERVED_TO, "momentum": CONSERVED_TO},
     work=_updates,
+    operations=lambda cells: FLOWING * _updates(cells),
     small=250_000,
 )

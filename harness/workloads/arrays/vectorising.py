@@ -19,24 +19,46 @@ Form = Callable[[Any, Any], Any]
 @workload("numpy", "torch", "cupy", unit="distance")
 def distance_matrix(setting: Setting, *, array_library: str = "numpy", form: str = "array") -> Arm:
     """Euclidean distances between all pairs of 32 points, in each of several sets."""
-    return _arm(setting, (setting.choose(small=2, full=4), 32, FEATURES), 32, array_library, _DISTANCES, form)
+    sets = setting.choose(small=2, full=4)
+    distances = sets * 32 * 32
+    return _arm(
+        setting,
+        (sets, 32, FEATURES),
+        array_library,
+        _DISTANCES,
+        form,
+        items=distances,
+        operations=2 * FEATURES * distances,  # by products
+        saving=2,  # each distance stands there twice
+        output_bytes=4 * distances,
+    )
 
 
 @workload("numpy", "torch", "cupy", unit="row")
 def row_normalisation(setting: Setting, *, array_library: str = "numpy", form: str = "array") -> Arm:
     """Rows of a table, each scaled to mean 0 and variance 1."""
-    return _arm(setting, (setting.choose(small=512, full=2048), FEATURES), 1, array_library, _NORMALISED, form)
+    rows = setting.choose(small=512, full=2048)
+    return _arm(
+        setting,
+        (rows, FEATURES),
+        array_library,
+        _NORMALISED,
+        form,
+        items=rows,
+        operations=5 * rows * FEATURES,
+        output_bytes=4 * rows * FEATURES,
+    )
 
 
 def _arm(
-    setting: Setting, shape: tuple[int, ...], per_row: int, array_library: str, forms: dict[str, Form], form: str
+    setting: Setting, shape: tuple[int, ...], array_library: str, forms: dict[str, Form], form: str, **facts: Any
 ) -> Arm:
     if form not in forms:
         raise BadInput(f"unknown form {form!r}; expected one of: {', '.join(forms)}")
     library = find_library(array_library)
     rng = np.random.default_rng(setting.seed)
     inputs = [(rng.standard_normal(shape, dtype=np.float32),) for _ in range(INPUT_SETS)]
-    return library.arm(partial(forms[form], library.xp), inputs, items=int(np.prod(shape[:-1])) * per_row)
+    return library.arm(partial(forms[form], library.xp), inputs, **facts)
 
 
 def _distances_by_loop(xp: Any, sets: Any) -> Any:

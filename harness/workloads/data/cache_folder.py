@@ -18,7 +18,7 @@ def kept(name: str, write: Callable[[Path], None], *, or_else: str = "") -> Path
     Raises:
         BadInput: the cache cannot be written to; the message ends with the way out that ``or_else`` adds.
     """
-    home = _place() / name
+    home = cache_folder() / name
     if home.is_dir():
         return home
     try:
@@ -37,11 +37,12 @@ def kept(name: str, write: Callable[[Path], None], *, or_else: str = "") -> Path
 
 def scratch(prefix: str) -> TemporaryDirectory[str]:
     """Return a new folder on the cache's disk, which goes with the object that is returned."""
-    _place().mkdir(parents=True, exist_ok=True)
-    return TemporaryDirectory(dir=_place(), prefix=prefix)
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return TemporaryDirectory(dir=cache_folder(), prefix=prefix)
 
 
-def _place() -> Path:
+def cache_folder() -> Path:
+    """Return the folder in which what is made once is kept: the one that is set, or the user's cache."""
     if own := os.environ.get(CACHE_VARIABLE):
         return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accelbench"

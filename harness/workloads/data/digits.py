@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harness.errors import Unavailable
 from harness.experiment import Arm
 from harness.units import percent
+from harness.workloads.networks import dense
 
 TARGET = 0.95  # of the test images
 MOST_EPOCHS = 20  # five times what training in float32 takes
 TEST_SHARE = 0.25
 BATCH = 32
+NETWORK = dense(64, 64, 10)
 ORDERS = 4  # of the images: by how many a training is observed beside the one that is timed
 
 
@@ -30,6 +33,11 @@ class Digits:
     labels: np.ndarray
     test_pixels: np.ndarray
     test_labels: np.ndarray
+
+    @property
+    def epoch(self) -> int:
+        """How many images an epoch learns from: whole batches of all there are."""
+        return len(self.pixels) // BATCH * BATCH
 
 
 def digits() -> Digits:
@@ -58,20 +66,21 @@ def training_arm(
     reset: Callable[[], None],
     learn: Callable[[np.ndarray], None],
     test: Callable[[], float],
+    **facts: Any,
 ) -> Arm:
     """Return the arm each of whose steps trains from the start until the test accuracy reaches the target.
 
     ``learn`` goes through an epoch, which is given as the rows of each batch, shape ``(batches, 32)``; ``test`` returns
-    the share of the test images that are recognised. The arm's output is the accuracy at which the training ended.
+    the share of the test images that are recognised. The arm's output is the accuracy at which the training ended, to
+    which a single image may not matter; so no inputs are shown. A training takes at least the work of one epoch.
     """
-    whole = len(split.pixels) // BATCH * BATCH
 
     def train(order: int) -> dict[str, float]:
         reset()
         rng = np.random.default_rng(order)
         accuracies: list[float] = []
         while len(accuracies) < MOST_EPOCHS and max(accuracies, default=0) < TARGET:
-            learn(rng.permutation(len(split.pixels))[:whole].reshape(-1, BATCH))
+            learn(rng.permutation(len(split.pixels))[: split.epoch].reshape(-1, BATCH))
             accuracies.append(test())
         return {"test_accuracy": accuracies[-1], "epochs": len(accuracies)}
 
@@ -79,7 +88,7 @@ def training_arm(
         trainings = [train(seed + number) for number in range(1, ORDERS + 1)]
         return {name: float(np.mean([training[name] for training in trainings])) for name in trainings[0]}
 
-    return Arm(step=lambda: train(seed)["test_accuracy"], verify=missed, observe=observe)
+    return Arm(step=lambda: train(seed)["test_accuracy"], verify=missed, observe=observe, **facts)
 
 
 def missed(output: Sequence[np.ndarray]) -> str | None:

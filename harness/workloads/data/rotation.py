@@ -15,8 +15,16 @@ class Rotation(Generic[T]):
     """Inputs in turn; after ``restart`` the first comes again."""
 
     def __init__(self, inputs: Sequence[T]) -> None:
+        self.feed(inputs)
+
+    def feed(self, inputs: Sequence[T]) -> None:
+        """Take these inputs instead, and begin with the first one."""
         self._inputs = inputs
         self.restart()
+
+    def shown(self) -> Sequence[T]:
+        """Return all inputs."""
+        return self._inputs
 
     def restart(self) -> None:
         """Begin with the first input again."""

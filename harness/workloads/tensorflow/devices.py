@@ -24,6 +24,11 @@ def chosen(name: str | None) -> str:
     return wanted
 
 
+def label(place: str) -> str:
+    """Return what a device is called in results: ``"cpu"``, or TensorFlow's own word, such as ``"GPU:0"``."""
+    return "cpu" if place.startswith("CPU") else place
+
+
 def accelerator() -> str:
     """Return the first GPU.
 

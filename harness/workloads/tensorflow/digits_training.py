@@ -12,7 +12,7 @@ def digits_training_keras(setting: Setting, *, device: str | None = None, dtype_
     """Training the Keras classifier 64-64-10 on handwritten digits until it recognises 95 % of unseen ones."""
     import tensorflow as tf
 
-    from harness.workloads.data.digits import digits, training_arm
+    from harness.workloads.data.digits import NETWORK, digits, training_arm
     from harness.workloads.tensorflow import devices, models
     from harness.workloads.tensorflow.trainer import KerasTrainer
 
@@ -37,5 +37,14 @@ def digits_training_keras(setting: Setting, *, device: str | None = None, dtype_
     def test() -> float:
         return float(in_graph())  # a training must know whether to go on
 
-    arm = training_arm(split, seed=setting.seed, reset=trainer.reset, learn=learn, test=test)
+    arm = training_arm(
+        split,
+        seed=setting.seed,
+        reset=trainer.reset,
+        learn=learn,
+        test=test,
+        device=devices.label(place),
+        parameters=trainer.parameters,
+        work=trainer.work(NETWORK, split.epoch, place),
+    )
     return arm.inside(tf.device, place)

@@ -55,6 +55,7 @@ def tf_image_loading(
         items=len(drawn.paths),
         observe=pipeline.facts,
         close=pipeline.close,
+        device="cpu",  # what decoding takes depends on the files, so no work is stated
     )
 
 
@@ -96,16 +97,20 @@ def tf_image_training(
     size = batch_size or setting.choose(small=8, full=32)
     pipeline, drawn = _pipeline(setting, stages, count=count, side=side, batch_size=size)
     place = devices.chosen(device)
+    problem = models.cnn(side=side, classes=max(2, drawn.classes))
     with tf.device(place):
-        trainer = KerasTrainer(models.cnn(side=side, classes=max(2, drawn.classes)), seed=setting.seed)
-    return Arm(
-        step=lambda: (trainer.epoch(pipeline), *trainer.learnt),
-        items=len(drawn.paths),
-        reset=trainer.reset,
+        trainer = KerasTrainer(problem, seed=setting.seed)
+    items = len(drawn.paths)
+    return trainer.arm(
+        lambda: (trainer.epoch(pipeline), *trainer.learnt),
+        problem.network,
+        items,
+        place,
+        sent_bytes=items * problem.item_bytes,
         # The loss is read, otherwise an accelerator's work would be counted as waiting for the next batch.
         observe=lambda: pipeline.facts(lambda *batch: trainer.train_on(*batch).numpy()),
         close=pipeline.close,
-    ).inside(tf.device, place)
+    )
 
 
 def _pipeline(setting: Setting, stages: Any, *, count: int, side: int, batch_size: int) -> tuple[Any, Any]:

@@ -88,6 +88,10 @@ class BlockTrainer:
         self.reset = InitialState([*self._weights, *self._optimizer.variables]).restore
         self.train_on = tf.function(self._train_on)
 
+    def parameters(self) -> list[Any]:
+        """Return the weights."""
+        return self._weights
+
     def _train_on(self, images: Any, labels: Any) -> tuple[Any, Any]:
         """Learn from one batch; return the loss and the logits from before the weights changed."""
         outputs, tapes = self._block.recorded(images)

@@ -11,19 +11,28 @@ import keras
 import numpy as np
 from keras import layers
 
+from harness.workloads import networks
+from harness.workloads.networks import Network
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     """A classification problem: a model with random weights, its optimiser, and normally distributed inputs.
 
     ``shape`` is that of one input. Models put out logits in float32, whatever they compute in before, as Keras's guide
-    to mixed precision advises.
+    to mixed precision advises. ``network`` counts the model's operations.
     """
 
     model: Callable[[], Any]
     optimizer: Callable[[], Any]
     shape: tuple[int, ...]
     classes: int
+    network: Network
+
+    @property
+    def item_bytes(self) -> int:
+        """The bytes of one input and its label."""
+        return sum(part.nbytes for part in self.batch(1, np.random.default_rng(0)))
 
     def batch(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return one batch of inputs and labels, on the host."""
@@ -40,7 +49,8 @@ def dense() -> Problem:
     def model() -> Any:
         return keras.Sequential([keras.Input((64,)), layers.Dense(64, activation="relu"), _logits(10)])
 
-    return Problem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10)
+    network = networks.dense(64, 64, 10)
+    return Problem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10, network=network)
 
 
 def cnn(*, side: int = 32, classes: int = 10) -> Problem:
@@ -61,7 +71,8 @@ def cnn(*, side: int = 32, classes: int = 10) -> Problem:
             ]
         )
 
-    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes)
+    network = networks.small_cnn(side, classes)
+    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
 
 
 def resnet50(*, side: int, classes: int) -> Problem:
@@ -79,7 +90,8 @@ def resnet50(*, side: int, classes: int) -> Problem:
                 layer.gamma.assign(np.zeros(layer.gamma.shape))
         return keras.Sequential([keras.Input(shape), trunk, _logits(classes)])
 
-    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes)
+    network = networks.resnet(side, classes, [3, 4, 6, 3], bottleneck=True, early_stride=True)
+    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
 
 
 def _logits(classes: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.experiment import Arm, Setting, workload
+from harness.experiment import Arm, Setting, Work, workload
 
 
 @workload("tensorflow", unit="operation")
@@ -33,5 +33,21 @@ def matmul_tensorflow(
         with tf.device(place):
             pairs = [list(map(tf.constant, pair)) for pair in pairs]
     rotation = Rotation(pairs)
-    step = resident if stays else round_trip
-    return Arm(step=step, items=2 * side**3, reset=rotation.restart).inside(tf.device, place)
+    matrix_bytes = 4 * side**2
+    sent_bytes = 0 if stays or place.startswith("CPU") else matrix_bytes
+    arm = Arm(
+        step=resident if stays else round_trip,
+        items=2 * side**3,
+        reset=rotation.restart,
+        device=devices.label(place),
+        inputs=rotation.shown,
+        feed=rotation.feed,
+        work=Work(
+            operations=2 * side**3,
+            memory_bytes=3 * matrix_bytes,
+            to_device_bytes=2 * sent_bytes,
+            from_device_bytes=sent_bytes,
+            precision="fp32",
+        ),
+    )
+    return arm.inside(tf.device, place)

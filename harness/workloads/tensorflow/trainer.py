@@ -11,6 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from harness.errors import BadInput
+from harness.experiment import Arm, Work
+from harness.workloads.networks import Network
+from harness.workloads.tensorflow import devices
 from harness.workloads.tensorflow.models import Problem
 
 POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -39,6 +42,7 @@ class KerasTrainer:
             self.model = problem.model()
             self.model.compile(problem.optimizer(), LOSS, jit_compile=False)  # Keras would decide by the model
         self.model.optimizer.build(self.model.trainable_variables)
+        self._policy = dtype_policy
         self.learnt = tuple(self.model.trainable_variables[-2:])
         self._initial = InitialState([*self.model.variables, *self.model.optimizer.variables])
         self._fits = loop == "fit"
@@ -56,6 +60,46 @@ class KerasTrainer:
         for inputs, labels in dataset:
             loss = self._step(inputs, labels)
         return loss
+
+    def parameters(self) -> list[Any]:
+        """Return the weights."""
+        return list(self.model.trainable_variables)
+
+    def arm(
+        self,
+        step: Callable[[], Any],
+        network: Network,
+        learnt: int,
+        place: str,
+        *,
+        read_bytes: int = 0,
+        sent_bytes: int = 0,
+        **facts: Any,
+    ) -> Arm:
+        """Return the arm of a step that learns on a device from so many items, at once or batch by batch.
+
+        ``read_bytes`` are those of the inputs that lie in the device's memory, ``sent_bytes`` of those that come there
+        from the host's. ``facts`` are all others of the arm. Its graph is traced on the device as well.
+        """
+        known: dict[str, Any] = {
+            "items": learnt,
+            "reset": self.reset,
+            "device": devices.label(place),
+            "parameters": self.parameters,
+            "work": self.work(network, learnt, place, read_bytes=read_bytes, sent_bytes=sent_bytes),
+        }
+        return Arm(step=step, **known | facts).inside(tf.device, place)
+
+    def work(self, network: Network, learnt: int, place: str, *, read_bytes: int = 0, sent_bytes: int = 0) -> Work:
+        """Return the work of learning from so many items."""
+        # Read and written, except where the scaled loss of float16 overflows and a step is left out.
+        changed = [] if self._policy == "mixed_float16" else [*self.parameters(), *self.model.optimizer.variables]
+        return network.learning(
+            learnt,
+            precision="fp32" if self._policy == "float32" else "",
+            memory_bytes=read_bytes + 2 * sum(4 * int(np.prod(variable.shape)) for variable in changed),
+            to_device_bytes=sent_bytes if place.startswith("GPU") else 0,
+        )
 
     def reset(self) -> None:
         """Return to the initial weights and optimiser."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,8 @@ def logged_training_keras(setting: Setting, *, device: str | None = None, log_in
     """
     from harness.workloads.tensorflow import models
 
-    trainer, rotation, place = _prepared(setting, models.dense(), LOGGED_ROWS, device)
+    problem = models.dense()
+    trainer, rotation, place = _prepared(setting, problem, LOGGED_ROWS, device)
 
     def run() -> Any:
         for number in range(1, LOGGED_STEPS + 1):
@@ -120,7 +120,7 @@ def logged_training_keras(setting: Setting, *, device: str | None = None, log_in
                 float(loss)
         return loss, *trainer.learnt
 
-    return _arm(run, LOGGED_STEPS, trainer, rotation, place)
+    return _arm(run, trainer, rotation, place, problem.network, LOGGED_STEPS * LOGGED_ROWS, items=LOGGED_STEPS)
 
 
 def _step_arm(
@@ -140,8 +140,18 @@ def _step_arm(
         loss = trainer.train_on(*rotation.take())
         return (loss if resident else loss.numpy()), *trainer.learnt
 
-    # The second step's output shows what the first one learnt.
-    return replace(_arm(step, batch_size, trainer, rotation, place), checked_steps=2)
+    batch_bytes = batch_size * problem.item_bytes
+    return _arm(
+        step,
+        trainer,
+        rotation,
+        place,
+        problem.network,
+        batch_size,
+        read_bytes=batch_bytes,
+        sent_bytes=0 if resident else batch_bytes,
+        checked_steps=2,  # the second step's output shows what the first one learnt
+    )
 
 
 def _epoch_arm(setting: Setting, problem: Any, batch_size: int, steps: int, device: str | None, **options: str) -> Arm:
@@ -149,14 +159,22 @@ def _epoch_arm(setting: Setting, problem: Any, batch_size: int, steps: int, devi
     import tensorflow as tf
 
     trainer, rotation, place = _prepared(setting, problem, batch_size, device, resident=False, **options)
-    with tf.device("CPU:0"):
-        parts = zip(*(rotation.take() for _ in range(VARIANTS)), strict=True)
-        dataset = tf.data.Dataset.from_tensor_slices(tuple(map(np.stack, parts))).repeat().take(steps)
+    dataset: Any
+
+    def feed(batches: Sequence[Any]) -> None:
+        nonlocal dataset
+        rotation.feed(batches)
+        with tf.device("CPU:0"):
+            dataset = tf.data.Dataset.from_tensor_slices(tuple(map(np.stack, zip(*batches, strict=True))))
+            dataset = dataset.repeat().take(steps)
 
     def step() -> Any:
         return trainer.epoch(dataset), *trainer.learnt
 
-    return _arm(step, steps * batch_size, trainer, rotation, place)
+    feed(rotation.shown()[:steps])
+    items = steps * batch_size
+    sent_bytes = items * problem.item_bytes
+    return _arm(step, trainer, rotation, place, problem.network, items, sent_bytes=sent_bytes, feed=feed)
 
 
 def _prepared(
@@ -178,12 +196,14 @@ def _prepared(
     return trainer, Rotation(batches), place
 
 
-def _arm(step: Callable[[], Any], items: int, trainer: Any, rotation: Rotation[Any], place: str) -> Arm:
-    """Return the arm of a step that runs on a device, where its graph is traced as well."""
-    import tensorflow as tf
+def _arm(
+    step: Callable[[], Any], trainer: Any, rotation: Rotation[Any], place: str, network: Any, learnt: int, **facts: Any
+) -> Arm:
+    """Return the arm of a step that learns from batches in turn."""
 
     def reset() -> None:
         trainer.reset()
         rotation.restart()
 
-    return Arm(step=step, items=items, reset=reset).inside(tf.device, place)
+    shown = {"reset": reset, "inputs": rotation.shown, "feed": rotation.feed}
+    return trainer.arm(step, network, learnt, place, **shown | facts)  # type: ignore[no-any-return]

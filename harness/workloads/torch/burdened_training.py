@@ -31,11 +31,8 @@ def burdened_training(
     from harness.workloads.torch import devices
     from harness.workloads.torch.trainer import Trainer
 
-    if batches not in BATCHES:
-        raise BadInput(f"unknown place of batches {batches!r}; expected one of: {', '.join(BATCHES)}")
     place = devices.chosen(device)
-    if batches == "resident" and place.type == "cpu":
-        raise Unavailable("training runs on the CPU, where a decoded batch is resident already: nothing is sent")
+    _check(batches, place)
     size = batch_factor * (batch_size or setting.choose(small=4, full=16))
     problem, loader, items = _problem(setting, model, images, size)
     epoch: Any = loader if batches == "files" else list(loader)
@@ -50,7 +47,25 @@ def burdened_training(
                 output[0].item()  # a burden, and what is measured
         return output
 
-    return Arm(step=step, items=items, reset=trainer.reset, close=loader.close, watched=True)
+    sent_bytes = 0 if batches == "resident" else items * problem.item_bytes
+    shown = () if batches == "files" else epoch
+    return trainer.arm(
+        step,
+        problem.network,
+        items,
+        sent_bytes=sent_bytes,
+        close=loader.close,
+        watched=True,
+        inputs=lambda: shown,
+    )
+
+
+def _check(batches: str, place: Any) -> None:
+    """Refuse what is no place of batches, or makes no difference on this device."""
+    if batches not in BATCHES:
+        raise BadInput(f"unknown place of batches {batches!r}; expected one of: {', '.join(BATCHES)}")
+    if batches == "resident" and place.type == "cpu":
+        raise Unavailable("training runs on the CPU, where a decoded batch is resident already: nothing is sent")
 
 
 def _problem(setting: Setting, model: str, images: int | None, batch_size: int) -> tuple[Any, Any, int]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -69,7 +68,7 @@ class Checkpoints:
         )
         self._inputs = problem.inputs(2, torch.Generator().manual_seed(seed)).to(device)
         self._format = FORMATS[checkpoint_format]
-        self._device = device
+        self.device = device
         self._folder = TemporaryDirectory(prefix="accelbench-")
         self.paths = [Path(self._folder.name) / f"checkpoint-{number}" for number in range(VERSIONS)]
         self.bytes = sum(tensor.nbytes for tensor in self._restored.state_dict().values())
@@ -81,13 +80,17 @@ class Checkpoints:
 
     def restore(self, path: Path, *, mapped: bool = False) -> None:
         """Load a file's parameters into the model."""
-        self._restored.load_state_dict(self._format.load(path, self._device, mapped))
+        self._restored.load_state_dict(self._format.load(path, self.device, mapped))
 
     def forget(self) -> None:
         """Overwrite all that the restored model knows, so that nothing but a file can bring it back."""
         with torch.no_grad():
             for tensor in self._restored.state_dict().values():
                 tensor.fill_(1)
+
+    def parameters(self) -> list[Any]:
+        """Return the restored model's parameters."""
+        return list(self._restored.parameters())
 
     def restored(self) -> Mapping[str, Any]:
         """Return what the restored model is."""
@@ -105,23 +108,3 @@ class Checkpoints:
         """Return a model's parameters and statistics, and its answer to always the same inputs."""
         with torch.inference_mode():
             return {**model.state_dict(), "answer": logits_of(model, self._inputs)}
-
-
-class Look(Mapping[str, Any]):
-    """What there is to see once somebody looks: an output that is made for its check, after the clock has stopped."""
-
-    def __init__(self, see: Callable[[], Mapping[str, Any]]) -> None:
-        self._see = see
-
-    @cached_property
-    def _seen(self) -> Mapping[str, Any]:
-        return self._see()
-
-    def __getitem__(self, name: str) -> Any:
-        return self._seen[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._seen)
-
-    def __len__(self) -> int:
-        return len(self._seen)

@@ -7,9 +7,10 @@ ends when the system has taken the data, which may be long before a disk holds t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from harness.experiment import Arm, Setting, workload
+from harness.experiment import Arm, Look, Setting, Work, workload
 
 
 @workload("torch", unit="byte")
@@ -19,7 +20,7 @@ def checkpoint_save(
     """Saving a model's parameters over those of another version of it; checked is the model that the file holds."""
     from harness.workloads.data.rotation import Rotation
     from harness.workloads.torch import devices
-    from harness.workloads.torch.checkpoint_files import Checkpoints, Look
+    from harness.workloads.torch.checkpoint_files import Checkpoints
 
     kept = Checkpoints(
         model=model, checkpoint_format=checkpoint_format, device=devices.chosen(device), seed=setting.seed
@@ -39,7 +40,11 @@ def checkpoint_save(
         path.unlink(missing_ok=True)
         rotation.restart()
 
-    return _arm(kept, step, reset)
+    def weights() -> list[list[Any]]:
+        # Biases and statistics may be zero or single numbers.
+        return [[part for part in version.state_dict().values() if part.ndim > 1] for version in kept.versions]
+
+    return replace(_arm(kept, step, reset, Work(from_device_bytes=kept.bytes)), inputs=weights)
 
 
 @workload("torch", unit="byte")
@@ -54,7 +59,7 @@ def checkpoint_load(
     """Loading a model's parameters from a file into a model that holds those of another version of it."""
     from harness.workloads.data.rotation import Rotation
     from harness.workloads.torch import devices
-    from harness.workloads.torch.checkpoint_files import Checkpoints, Look
+    from harness.workloads.torch.checkpoint_files import Checkpoints
 
     kept = Checkpoints(
         model=model, checkpoint_format=checkpoint_format, device=devices.chosen(device), seed=setting.seed
@@ -71,10 +76,13 @@ def checkpoint_load(
         kept.forget()
         rotation.restart()
 
-    return _arm(kept, step, reset)
+    return _arm(kept, step, reset, Work(to_device_bytes=kept.bytes))
 
 
-def _arm(kept: Any, step: Any, reset: Any) -> Arm:
+def _arm(kept: Any, step: Any, reset: Any, link: Work) -> Arm:
+    """Return the arm that saves or loads; from or to the CPU it is copied within memory, and over no ``link``."""
+    from harness.workloads.torch import devices
+
     def observe() -> Mapping[str, float]:
         return {"file_bytes": kept.paths[0].stat().st_size}
 
@@ -85,5 +93,8 @@ def _arm(kept: Any, step: Any, reset: Any) -> Arm:
         checked_steps=len(kept.versions),
         verify=kept.verify,
         observe=observe,
+        device=devices.label(kept.device),
+        parameters=kept.parameters,
+        work=Work(memory_bytes=2 * kept.bytes) if kept.device.type == "cpu" else link,
         close=kept.close,
     )

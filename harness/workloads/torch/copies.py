@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.experiment import Arm, Setting, workload
+from harness.experiment import Arm, Setting, Work, workload
 
 
 @workload("torch", unit="byte")
@@ -25,7 +25,8 @@ def host_to_device_copy(
     sources = _tensors(setting, mebibytes)
     if pin_memory:
         sources = [source.pin_memory() for source in sources]
-    return _copying(sources, torch.empty_like(sources[0], device=place), non_blocking)
+    target = torch.empty_like(sources[0], device=place)
+    return _copying(sources, target, non_blocking, place, Work(to_device_bytes=target.nbytes))
 
 
 @workload("torch", unit="byte")
@@ -45,7 +46,7 @@ def device_to_host_copy(
     place = devices.accelerator(device)
     sources = [source.to(place) for source in _tensors(setting, mebibytes)]
     target = torch.empty(sources[0].shape, pin_memory=pin_memory)
-    return _copying(sources, target, non_blocking)
+    return _copying(sources, target, non_blocking, place, Work(from_device_bytes=target.nbytes))
 
 
 def _tensors(setting: Setting, mebibytes: int) -> list[Any]:
@@ -58,9 +59,10 @@ def _tensors(setting: Setting, mebibytes: int) -> list[Any]:
     return [torch.randn(mebibytes * 2**18, generator=generator) for _ in range(VARIANTS)]
 
 
-def _copying(sources: list[Any], target: Any, non_blocking: bool) -> Arm:
-    """Return the arm that copies the sources in turn to the same place."""
+def _copying(sources: list[Any], target: Any, non_blocking: bool, place: Any, link: Work) -> Arm:
+    """Return the arm that copies the sources in turn to the same place; within the host's memory over no ``link``."""
     from harness.workloads.data.rotation import Rotation
+    from harness.workloads.torch import devices
 
     rotation = Rotation(sources)
     return Arm(
@@ -68,6 +70,9 @@ def _copying(sources: list[Any], target: Any, non_blocking: bool) -> Arm:
         items=target.nbytes,
         reset=rotation.restart,
         checked_steps=2,
+        device=devices.label(place),
+        inputs=rotation.shown,
+        work=Work(memory_bytes=2 * target.nbytes) if place.type == "cpu" else link,
     )
 
 
@@ -92,12 +97,13 @@ def loader_train(
     problem = models.mlp()
     generator = torch.Generator().manual_seed(setting.seed)
     batches = [problem.batch(rows, generator) for _ in range(8)]
+    processes = worker_count(workers, setting.cores)
     epochs = Epochs(
         batches,
         seed=setting.seed,
         items=len(batches),
         batch_size=None,
-        workers=worker_count(workers, setting.cores),
+        workers=processes,
         persistent_workers=True,
         prefetch_factor=2,
         pin_memory=pin_memory,
@@ -109,4 +115,7 @@ def loader_train(
             output = trainer.train_on(*(part.to(trainer.device, non_blocking=non_blocking) for part in batch))
         return output
 
-    return Arm(step=step, items=rows * len(batches), reset=trainer.reset, close=epochs.close)
+    items = rows * len(batches)
+    shown = () if processes else batches  # a loader process has its own copies
+    sent_bytes = items * problem.item_bytes
+    return trainer.arm(step, problem.network, items, sent_bytes=sent_bytes, close=epochs.close, inputs=lambda: shown)

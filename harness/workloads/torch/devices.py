@@ -16,6 +16,14 @@ def chosen(name: str | None) -> Any:
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
+def label(device: Any) -> str:
+    """Return what the device is called in results: ``"cpu"``, or its type and number, such as ``"cuda:0"``."""
+    if device.type == "cpu":
+        return "cpu"
+    number = torch.accelerator.current_device_index() if device.index is None else device.index
+    return f"{device.type}:{number}"
+
+
 def accelerator(name: str | None = None) -> Any:
     """Return the device of that name; without one the accelerator, for work that means nothing on the CPU alone.
 

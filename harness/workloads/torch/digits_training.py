@@ -13,7 +13,7 @@ def digits_training(setting: Setting, *, device: str | None = None, autocast: st
     import torch
     from torch import nn
 
-    from harness.workloads.data.digits import digits, training_arm
+    from harness.workloads.data.digits import NETWORK, digits, training_arm
     from harness.workloads.torch import devices
     from harness.workloads.torch.trainer import Trainer
 
@@ -37,4 +37,13 @@ def digits_training(setting: Setting, *, device: str | None = None, autocast: st
         recognised = trainer.predict(test_pixels).argmax(dim=1) == test_labels
         return float(recognised.float().mean())  # a training must know whether to go on
 
-    return training_arm(split, seed=setting.seed, reset=trainer.reset, learn=learn, test=test)
+    return training_arm(
+        split,
+        seed=setting.seed,
+        reset=trainer.reset,
+        learn=learn,
+        test=test,
+        device=devices.label(place),
+        parameters=trainer.parameters,
+        work=trainer.work(NETWORK, split.epoch),
+    )

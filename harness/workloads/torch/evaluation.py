@@ -68,5 +68,17 @@ def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, gr
         logits = logits_of(model, inputs)
         return cross_entropy(logits, labels), logits
 
-    arm = Arm(step=step, items=batch_size, reset=rotation.restart)
+    parameters = list(model.parameters())
+    arm = Arm(
+        step=step,
+        items=batch_size,
+        reset=rotation.restart,
+        device=devices.label(place),
+        inputs=rotation.shown,
+        parameters=lambda: parameters,
+        work=problem.network.answering(
+            batch_size,
+            memory_bytes=batch_size * problem.item_bytes + sum(weight.nbytes for weight in parameters),
+        ),
+    )
     return arm.inside({"grad": torch.enable_grad, "no-grad": torch.no_grad}.get(gradients, torch.inference_mode))

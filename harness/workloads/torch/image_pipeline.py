@@ -43,7 +43,8 @@ def image_loading(
             labels.append(label.clone())  # a loader process's own tensor would keep a file open
         return torch.stack(means), torch.cat(labels)
 
-    return Arm(step=step, items=items, close=epochs.close)
+    # What decoding takes depends on the files, so no work is stated.
+    return Arm(step=step, items=items, close=epochs.close, device="cpu")
 
 
 @workload("torch", unit="image")
@@ -80,9 +81,9 @@ def image_training(
         prefetch_factor=prefetch_factor,
         pin_memory=pin_memory or loading == "device",  # else its copies would wait for the device
     )
-    network = problem(max(2, classes)).model
-    trainer = Trainer(network, seed=setting.seed, device=place, autocast=autocast)
-    return _training(trainer, lambda: arriving(epochs), items, non_blocking, epochs.close)
+    learnt = problem(max(2, classes))
+    trainer = Trainer(learnt.model, seed=setting.seed, device=place, autocast=autocast)
+    return _training(trainer, lambda: arriving(epochs), learnt, items, non_blocking, epochs.close)
 
 
 def _learner(setting: Setting, model: str) -> tuple[int, int, Callable[[int], Any]]:
@@ -99,17 +100,23 @@ def _learner(setting: Setting, model: str) -> tuple[int, int, Callable[[int], An
 
 
 def _training(
-    trainer: Any, epoch: Callable[[], Iterator[Any]], items: int, non_blocking: bool, close: Callable[[], None]
+    trainer: Any,
+    epoch: Callable[[], Iterator[Any]],
+    problem: Any,
+    items: int,
+    non_blocking: bool,
+    close: Callable[[], None],
 ) -> Arm:
     """Return the arm that trains on every batch of an epoch."""
 
     def train_on(batch: Any) -> Any:
         return trainer.train_on(*(part.to(trainer.device, non_blocking=non_blocking) for part in batch))
 
-    return Arm(
-        step=lambda: _last(map(train_on, epoch())),
-        items=items,
-        reset=trainer.reset,
+    return trainer.arm(  # type: ignore[no-any-return]  # the trainer is imported with PyTorch
+        lambda: _last(map(train_on, epoch())),
+        problem.network,
+        items,
+        sent_bytes=items * problem.item_bytes,
         observe=lambda: _waiting(epoch, train_on),
         watched=True,
         close=close,

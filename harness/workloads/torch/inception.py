@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from harness.experiment import Arm, Setting, workload
+from harness.workloads.networks import inception
 
 CLASSES = 10
 
@@ -29,7 +30,20 @@ def inception_inference(
     model = made.make().to(place).eval()
     batches = [images for images, _ in _batches(setting, batch_size, place)]
     rotation = Rotation(batches)
-    arm = Arm(step=lambda: model(rotation.take()), items=len(batches[0]), reset=rotation.restart, close=made.close)
+    parameters = list(model.parameters())
+    arm = Arm(
+        step=lambda: model(rotation.take()),
+        items=len(batches[0]),
+        reset=rotation.restart,
+        close=made.close,
+        device=devices.label(place),
+        inputs=rotation.shown,
+        parameters=lambda: parameters,
+        work=inception(fused=branches == "fused").answering(
+            len(batches[0]),
+            memory_bytes=batches[0].nbytes + sum(weight.nbytes for weight in parameters),
+        ),
+    )
     return arm.inside(torch.inference_mode)
 
 
@@ -61,12 +75,16 @@ def inception_train(
         trainer.reset()
         rotation.restart()
 
-    return Arm(
-        step=step,
-        items=len(batches[0][0]),
+    images = batches[0][0]
+    return trainer.arm(
+        step,
+        inception(fused=branches == "fused", classes=CLASSES),
+        len(images),
+        read_bytes=images.nbytes,
         reset=reset,
         checked_steps=2,  # the second step's output shows what the first one learnt
         close=made.close,
+        inputs=rotation.shown,
     )
 
 

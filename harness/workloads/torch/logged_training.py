@@ -57,4 +57,5 @@ def logged_training(
         trainer.reset()
         rotation.restart()
 
-    return Arm(step=run, items=STEPS, reset=reset).inside(lambda: redirect_stdout(StringIO()))
+    arm = trainer.arm(run, problem.network, STEPS * ROWS, items=STEPS, reset=reset, inputs=rotation.shown)
+    return arm.inside(lambda: redirect_stdout(StringIO()))

@@ -10,18 +10,26 @@ import torch
 from torch import nn
 
 from harness.errors import Unavailable
+from harness.workloads import networks
+from harness.workloads.networks import Network
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     """A classification problem: a model with random weights, and normally distributed or uniformly drawn inputs.
 
-    ``inputs`` takes the batch size and a generator.
+    ``inputs`` takes the batch size and a generator. ``network`` counts the model's operations.
     """
 
     model: Callable[[], Any]
     inputs: Callable[[int, Any], Any]
     classes: int
+    network: Network
+
+    @property
+    def item_bytes(self) -> int:
+        """The bytes of one input and its label."""
+        return sum(part.nbytes for part in self.batch(1, torch.Generator()))
 
     def batch(self, size: int, generator: Any) -> tuple[Any, Any]:
         """Return one batch of inputs and labels, on the host."""
@@ -45,7 +53,7 @@ def cnn(*, classes: int = 10) -> Problem:
             nn.Linear(128, classes),
         )
 
-    return Problem(model=model, inputs=_images(32), classes=classes)
+    return Problem(model=model, inputs=_images(32), classes=classes, network=networks.small_cnn(32, classes))
 
 
 def mlp() -> Problem:
@@ -54,21 +62,29 @@ def mlp() -> Problem:
     def model() -> Any:
         return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
 
-    return Problem(model=model, inputs=lambda size, generator: torch.randn(size, 784, generator=generator), classes=10)
+    return Problem(
+        model=model,
+        inputs=lambda size, generator: torch.randn(size, 784, generator=generator),
+        classes=10,
+        network=networks.dense(784, 128, 10),
+    )
 
 
 def resnet18(*, side: int, classes: int) -> Problem:
     """ResNet-18 on images of ``side`` × ``side`` pixels."""
-    basic = {"depths": [2, 2, 2, 2], "layer_type": "basic", "hidden_sizes": [64, 128, 256, 512]}
-    return _resnet(side, num_labels=classes, **basic)
+    depths = [2, 2, 2, 2]
+    network = networks.resnet(side, classes, depths, bottleneck=False)
+    return _resnet(
+        side, network, num_labels=classes, depths=depths, layer_type="basic", hidden_sizes=[64, 128, 256, 512]
+    )
 
 
 def resnet50(*, side: int, classes: int) -> Problem:
     """ResNet-50 v1.5 on images of ``side`` × ``side`` pixels."""
-    return _resnet(side, num_labels=classes)
+    return _resnet(side, networks.resnet(side, classes, [3, 4, 6, 3], bottleneck=True), num_labels=classes)
 
 
-def _resnet(side: int, **config: Any) -> Problem:
+def _resnet(side: int, network: Network, **config: Any) -> Problem:
     """Return a ResNet whose residual branches begin at zero, as in Goyal et al. 2017, arXiv 1706.02677, section 5.1.
 
     Without this, batch normalisation over a few small images blows rounding up until no two precisions agree.
@@ -82,7 +98,7 @@ def _resnet(side: int, **config: Any) -> Problem:
                 nn.init.zeros_(block.layer[-1].normalization.weight)
         return made
 
-    return Problem(model=model, inputs=_images(side), classes=config["num_labels"])
+    return Problem(model=model, inputs=_images(side), classes=config["num_labels"], network=network)
 
 
 def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
@@ -103,6 +119,7 @@ def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
         model=lambda: transformers.BertForSequenceClassification(config),
         inputs=lambda size, generator: torch.randint(vocabulary, (size, tokens), generator=generator),
         classes=classes,
+        network=networks.bert(layers=layers, hidden=hidden, tokens=tokens, classes=classes),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.errors import BadInput
-from harness.experiment import Arm, Setting, workload
+from harness.experiment import Arm, Setting, Work, workload
 
 INTERMEDIATES = ("resident", "round-trip")
 
@@ -16,7 +16,8 @@ def matmul_torch(
     setting: Setting, *, side: int = 1024, device: str | None = None, data_location: str = "resident"
 ) -> Arm:
     """Product of two square float32 matrices; throughput counts its 2·side³ additions and multiplications."""
-    return _arm(setting, (side, side), lambda a, b: a @ b, 2 * side**3, device, data_location)
+    operations = 2 * side**3
+    return _arm(setting, (side, side), lambda a, b: a @ b, operations, operations, device, data_location)
 
 
 @workload("torch", unit="element")
@@ -24,7 +25,9 @@ def chain_torch(
     setting: Setting, *, elements: int = 1_000_000, device: str | None = None, data_location: str = "resident"
 ) -> Arm:
     """A chain of four elementwise operations on float32 vectors: product, sum, tanh, square."""
-    return _arm(setting, (elements,), lambda a, b: (a * b + a).tanh().square(), elements, device, data_location)
+    return _arm(
+        setting, (elements,), lambda a, b: (a * b + a).tanh().square(), elements, 4 * elements, device, data_location
+    )
 
 
 @workload("torch", unit="element")
@@ -61,7 +64,15 @@ def operation_chain(
                 result = result.to("cpu").to(place)
         return result
 
-    return Arm(step=step, items=operations * count, reset=rotation.restart)
+    visits = operations if intermediates == "round-trip" and place.type != "cpu" else 0
+    return Arm(
+        step=step,
+        items=operations * count,
+        reset=rotation.restart,
+        device=devices.label(place),
+        inputs=lambda: (rotation.shown(), factor),
+        work=_work(2 * operations * count, factor, sent=visits, fetched=visits),
+    )
 
 
 def _arm(
@@ -69,9 +80,11 @@ def _arm(
     shape: tuple[int, ...],
     compute: Callable[[Any, Any], Any],
     items: int,
+    operations: int,
     device: str | None,
     data_location: str,
 ) -> Arm:
+    """Return the arm that computes with a few pairs of operands in turn, resident or sent there and back."""
     import torch
 
     from harness.workloads.data.rotation import VARIANTS, Rotation
@@ -87,8 +100,27 @@ def _arm(
     def round_trip() -> Any:
         return compute(*(operand.to(place) for operand in rotation.take())).to("cpu")
 
-    if data_location == "resident":
+    stays = data_location == "resident"
+    if stays:
         pairs = [[operand.to(place) for operand in pair] for pair in pairs]
     rotation = Rotation(pairs)
-    step = resident if data_location == "resident" else round_trip
-    return Arm(step=step, items=items, reset=rotation.restart)
+    crosses = not stays and place.type != "cpu"
+    return Arm(
+        step=resident if stays else round_trip,
+        items=items,
+        reset=rotation.restart,
+        device=devices.label(place),
+        inputs=rotation.shown,
+        work=_work(operations, pairs[0][0], sent=2 * crosses, fetched=crosses),
+    )
+
+
+def _work(operations: int, array: Any, *, sent: int, fetched: int) -> Work:
+    """Return the work of making one array of two, while so many of this size cross the link to the device and back."""
+    return Work(
+        operations=operations,
+        memory_bytes=3 * array.nbytes,
+        to_device_bytes=sent * array.nbytes,
+        from_device_bytes=fetched * array.nbytes,
+        precision="fp32",
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from harness.experiment import Arm, Setting, workload
+from harness.experiment import Arm, Setting, Work, workload
 
 LINKS = 3  # products in a chain: enough work between two meetings of the threads
 CHUNKS = 8
@@ -41,11 +41,15 @@ def independent_products(setting: Setting, *, side: int = 512, at_once: bool = F
     def in_threads() -> Any:
         return list(pool.map(chain, rotation.take()))
 
+    operations = 2 * LINKS * 2 * side**3
     return Arm(
         step=in_threads if at_once else in_turn,
-        items=2 * LINKS * 2 * side**3,
+        items=operations,
         reset=rotation.restart,
         close=pool.shutdown,
+        device="cpu",
+        inputs=rotation.shown,
+        work=Work(operations=operations, precision="fp32"),
     )
 
 
@@ -91,6 +95,9 @@ def host_and_device_products(
         items=2 * (near_side**3 + far_side**3),
         reset=reset,
         observe=lambda: _device_share(on_device, on_host),
+        device=devices.label(place),
+        inputs=lambda: (near.shown(), far.shown()),
+        work=Work(operations=2 * far_side**3, precision="fp32"),  # the device's part
     )
 
 
@@ -140,7 +147,16 @@ def chunked_products(setting: Setting, *, side: int | None = None, device: str |
             caller.wait_stream(lane)
         return results
 
-    return Arm(step=step, items=sum(chunk.nbytes for chunk in results), reset=rotation.restart, checked_steps=2)
+    sent_bytes, operations = sum(chunk.nbytes for chunk in results), CHUNKS * 2 * rows**3
+    return Arm(
+        step=step,
+        items=sent_bytes,
+        reset=rotation.restart,
+        checked_steps=2,
+        device=devices.label(place),
+        inputs=lambda: (rotation.shown(), factor),
+        work=Work(operations=operations, to_device_bytes=sent_bytes, from_device_bytes=sent_bytes, precision="fp32"),
+    )
 
 
 def _operands(side: int, generator: Any) -> tuple[Any, Any]:

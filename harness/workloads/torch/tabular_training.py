@@ -7,6 +7,7 @@ from typing import Any
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, workload
 from harness.workloads.data.house_prices import ROWS, houses
+from harness.workloads.networks import dense
 
 
 @workload("torch", unit="row")
@@ -45,19 +46,43 @@ def house_prices_train(
         return mse_loss(predicted, target).sqrt()
 
     trainer = Trainer(network, seed=setting.seed, device=place, autocast=autocast, loss=log_rmse)
-    drawn = min(ROWS, max(rows, batch_size))
+    return _arm(trainer, features, targets, min(ROWS, max(rows, batch_size)), batch_size, setting.seed)
+
+
+def _arm(trainer: Any, features: Any, targets: Any, drawn: int, batch_size: int, seed: int) -> Arm:
+    """Return the arm of epochs that draw so many rows, and shows those that the first one draws."""
+    import torch
+
     generator = torch.Generator()
+
+    def order() -> Any:
+        return torch.randperm(ROWS, generator=generator)[:drawn].to(trainer.device)
 
     def epoch() -> Any:
         losses = []
-        for chosen in torch.randperm(ROWS, generator=generator)[:drawn].to(place).split(batch_size):
+        for chosen in order().split(batch_size):
             loss, predicted = trainer.train_on(features[chosen], targets[chosen])
             losses.append(loss)
         return torch.stack(losses), predicted
 
     def reset() -> None:
         trainer.reset()
-        generator.manual_seed(setting.seed)
+        generator.manual_seed(seed)
 
     reset()
-    return Arm(step=epoch, items=drawn, reset=reset, checked_steps=2)
+    first = order()
+    reset()
+
+    def feed(changed: tuple[Any, Any]) -> None:
+        features[first], targets[first] = changed
+
+    return trainer.arm(  # type: ignore[no-any-return]  # the trainer is imported with PyTorch
+        epoch,
+        dense(features.shape[1], 128, 64, 1),
+        drawn,
+        read_bytes=drawn * features[0].nbytes,
+        reset=reset,
+        checked_steps=2,
+        inputs=lambda: (features[first], targets[first]),
+        feed=feed,
+    )

@@ -9,6 +9,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from harness.errors import BadInput
+from harness.experiment import Arm, Work
+from harness.workloads.networks import Network
+from harness.workloads.torch import devices
 
 AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -67,6 +70,45 @@ class Trainer:
         self._optimizer.load_state_dict(self._first_optimizer)
         self._optimizer.zero_grad(set_to_none=True)
         self._scaler.load_state_dict(self._first_scaler)
+
+    def parameters(self) -> list[Any]:
+        """Return the weights."""
+        return list(self._model.parameters())
+
+    def arm(
+        self,
+        step: Callable[[], Any],
+        network: Network,
+        learnt: int,
+        *,
+        read_bytes: int = 0,
+        sent_bytes: int = 0,
+        **facts: Any,
+    ) -> Arm:
+        """Return the arm of a step that learns from so many items, at once or batch by batch.
+
+        ``read_bytes`` are those of the inputs that lie in the device's memory, ``sent_bytes`` of those that come there
+        from the host's. ``facts`` are all others of the arm.
+        """
+        known: dict[str, Any] = {
+            "items": learnt,
+            "reset": self.reset,
+            "device": devices.label(self.device),
+            "parameters": self.parameters,
+            "work": self.work(network, learnt, read_bytes=read_bytes, sent_bytes=sent_bytes),
+        }
+        return Arm(step=step, **known | facts)
+
+    def work(self, network: Network, learnt: int, *, read_bytes: int = 0, sent_bytes: int = 0) -> Work:
+        """Return the work of learning from so many items."""
+        # SGD reads and writes weights and momenta; a gradient scaler leaves out steps that overflow.
+        weights_bytes = 0 if self._scaler.is_enabled() else 4 * sum(weight.nbytes for weight in self.parameters())
+        return network.learning(
+            learnt,
+            precision="fp32" if self._dtype is None else "",
+            memory_bytes=read_bytes + weights_bytes,
+            to_device_bytes=0 if self.device.type == "cpu" else sent_bytes,
+        )
 
     def _seeded(self) -> Any:
         torch.manual_seed(self._seed)

@@ -124,6 +124,15 @@ def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, au
     if data_location == "resident":
         batches = [(inputs.to(trainer.device), labels.to(trainer.device)) for inputs, labels in batches]
     rotation = Rotation(batches)
-    step = resident if data_location == "resident" else round_trip
-    # The second step's output shows what the first one learnt.
-    return Arm(step=step, items=batch_size, reset=reset, checked_steps=2)
+    stays = data_location == "resident"
+    batch_bytes = batch_size * problem.item_bytes
+    return trainer.arm(
+        resident if stays else round_trip,
+        problem.network,
+        batch_size,
+        read_bytes=batch_bytes,
+        sent_bytes=0 if stays else batch_bytes,
+        reset=reset,
+        checked_steps=2,  # the second step's output shows what the first one learnt
+        inputs=rotation.shown,
+    )

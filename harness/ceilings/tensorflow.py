@@ -1,0 +1,81 @@
+"""Probes by TensorFlow: memory and matrix rate of the CPU and of every GPU, and the link to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import psutil
+import tensorflow as tf
+
+from harness.ceilings.probe import HOST_BYTES, Probe, link, matrix, memory
+from harness.experiment import Arm
+
+COLUMNS = 1024
+GPU_BYTES = 2**33  # TensorFlow does not tell how much is free; what does not fit is left out
+_CPU_PRECISIONS = {"fp32": tf.float32, "fp64": tf.float64, "bf16": tf.bfloat16}
+_PRECISIONS = {**_CPU_PRECISIONS, "fp16": tf.float16}
+
+
+def probes() -> Iterator[Probe]:
+    """Yield the probes."""
+    yield memory("cpu", partial(_memory, "CPU:0"), psutil.virtual_memory().available, most=HOST_BYTES)
+    for precision, dtype in _CPU_PRECISIONS.items():
+        yield matrix("cpu", precision, partial(_product, "CPU:0", dtype, False))
+    for index in range(len(tf.config.list_physical_devices("GPU"))):
+        yield from _of_gpu(f"GPU:{index}", f"cuda:{index}")  # one name for a GPU in every framework
+
+
+def _of_gpu(place: str, name: str) -> Iterator[Probe]:
+    yield memory(name, partial(_memory, place), GPU_BYTES)
+    for precision, dtype in _PRECISIONS.items():
+        yield matrix(name, precision, partial(_product, place, dtype, False))
+    yield matrix(name, "tf32", partial(_product, place, tf.float32, True))
+    yield link(name, "to device pageable", partial(_to_device, place))
+    yield link(name, "from device pageable", partial(_from_device, place))
+
+
+def _memory(place: str, size: int) -> Iterator[Arm]:
+    """Yield kernels that read ``size`` bytes, and that read and write."""
+    with tf.device(place):
+        whole = tf.ones(size // 4)
+        rows, vector = tf.reshape(whole, (-1, COLUMNS)), tf.ones(COLUMNS)
+        first, second = tf.ones(size // 12), tf.ones(size // 12)
+    for step in (lambda: tf.reduce_sum(whole), lambda: tf.linalg.matvec(rows, vector), lambda: first * second):
+        yield Arm(step=step, items=size).inside(tf.device, place)
+
+
+def _product(place: str, dtype: tf.DType, tf32: bool, side: int) -> Iterator[Arm]:
+    with tf.device(place):
+        a, b = (tf.cast(tf.random.normal((side, side)), dtype) for _ in "ab")
+    arm = Arm(step=lambda: tf.matmul(a, b), items=2 * side**3).inside(tf.device, place)
+    yield arm.inside(_tensor_float_32, tf32)
+
+
+@contextmanager
+def _tensor_float_32(enabled: bool) -> Iterator[None]:
+    """Let products of float32 matrices be computed in TF32, or forbid it, and put the setting back."""
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(enabled)
+    try:
+        yield
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(before)
+
+
+def _to_device(place: str, size: int) -> Iterator[Arm]:
+    near = np.ones(size // 4, np.float32)
+    yield Arm(step=lambda: tf.constant(near), items=size).inside(tf.device, place)
+
+
+def _from_device(place: str, size: int) -> Iterator[Arm]:
+    with tf.device(place):
+        far = tf.ones(size // 4)
+
+    def fetch() -> np.ndarray:
+        # A tensor keeps the array that it became, so each time another one is fetched.
+        return np.asarray((far + 1).numpy())
+
+    yield Arm(step=fetch, items=size)

@@ -1,0 +1,68 @@
+"""pytest-benchmark writes a run's files aside; they get their names when they are whole and on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from harness.hosting.durable import write_whole
+
+DRAFTS = ".accelbench-drafts"  # readers pass hidden folders over
+
+
+def storage_folder(host: Any) -> Path | None:
+    """Return the folder in which pytest-benchmark's session saves its run, None where it saves none in a folder."""
+    if not (host.save or host.autosave) or not isinstance(getattr(host.storage, "path", None), Path):
+        return None
+    return Path(host.storage.get(""))
+
+
+@contextmanager
+def written_aside(host: Any) -> Iterator[list[Path]]:
+    """Have pytest-benchmark write its files into folders of drafts; the value is filled with where they lie at the end.
+
+    Raises:
+        OSError: a file cannot be brought to its place.
+    """
+    placed: list[Path] = []
+    with ExitStack() as stack:
+        stack.enter_context(_held(host.logger, level=host.logger.QUIET))  # it would name the drafts
+        folders = []
+        if (folder := storage_folder(host)) is not None:
+            # Files in both folders count when it chooses the next number.
+            stack.enter_context(_held(host.storage, path=folder, default_machine_id=DRAFTS))
+            folders.append(folder)
+        if host.json:
+            folders.append(host.json.absolute().parent)
+            stack.enter_context(_held(host, json=folders[-1] / DRAFTS / host.json.name))
+        for folder in folders:
+            stack.callback(shutil.rmtree, folder / DRAFTS, ignore_errors=True)
+            _begin(folder / DRAFTS)
+        yield placed
+        for folder in dict.fromkeys(folders):
+            for draft in sorted((folder / DRAFTS).glob("*")):
+                place = folder / draft.name
+                write_whole(place, json.dumps(json.loads(draft.read_bytes()), separators=(",", ":")).encode())
+                placed.append(place)
+
+
+def _begin(drafts: Path) -> None:
+    shutil.rmtree(drafts, ignore_errors=True)  # of a session that was killed while it saved
+    with suppress(OSError):  # writing there fails in a moment, when there is a document to rescue
+        drafts.mkdir(parents=True)
+
+
+@contextmanager
+def _held(thing: Any, **values: Any) -> Iterator[None]:
+    before = {name: getattr(thing, name) for name in values}
+    for name, value in values.items():
+        setattr(thing, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(thing, name, value)

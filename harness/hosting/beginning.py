@@ -1,0 +1,31 @@
+"""What stands between collecting and measuring: the machine is taken, the journal is begun or taken up again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from harness.hosting.resuming import heading
+from harness.hosting.saving import Saving
+from harness.hosting.suite import Suite
+
+
+def begin(session: pytest.Session, suite: Suite, saving: Saving) -> list[str]:
+    """Prepare a session that is going to measure, and return what to say of it.
+
+    Raises:
+        BadInput: the machine is taken, or the unfinished run cannot be continued.
+    """
+    from harness.hosting.lock import lock_machine  # here, since most pytest sessions measure nothing
+
+    options = suite.conditions.options
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    with suite.spending.on("waiting"):
+        suite.lock = lock_machine(wait=options.wait, say=reporter.write_line if reporter else lambda _: None)
+    items = [item for item in session.items if item.nodeid in suite.trials]
+    this_run = partial(heading, conditions=suite.conditions, trials=suite.trials.values(), items=items)
+    lines = list(saving.begin(this_run, resume=options.resume))
+    if saving.journal:
+        suite.keep_in(saving.journal)
+    return lines

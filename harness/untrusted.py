@@ -1,0 +1,153 @@
+"""JSON that anybody may have written, read within limits: it costs bounded time and memory, and stays data."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import unicodedata
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from harness.errors import HarnessError, UnreadableResult
+from harness.units import count, size
+
+MOST_BYTES = 256 * 2**20  # of a file; pytest-benchmark's --benchmark-json holds every sample
+MOST_PARSED_BYTES = 16 * 2**20  # of what becomes objects, which take up to sixty times as much; some 6,000 arms
+DEEPEST = 32  # levels of nesting; a run has eight
+LONGEST_TEXT = 4096  # characters; fewer than the 4,300 digits that Python makes a number of
+LARGEST = 2**63 - 1  # of an integer: what 64 bits hold
+SMALLEST = 1e-30  # of a float that is not read as 0: its inverse stays finite
+
+
+class BeyondLimit(HarnessError):
+    """A file breaks a limit; the message is a clause that the caller puts into its own sentence."""
+
+
+_TOO_DEEP = f"it is nested more than {DEEPEST} levels deep"
+_SEPARATORS = ("Zl", "Zp")  # of lines and paragraphs
+
+
+def read_document(path: Path, *names: str) -> Any:
+    """Return a file's JSON as `parse` does; given names, only what stands under them, and nothing else is parsed.
+
+    Raises:
+        UnreadableResult: the file cannot be read, is no JSON, or breaks a limit; in one line.
+    """
+    source = shown(str(path))
+    try:
+        data = read_bytes(path)
+        if not names:
+            return parse(data)
+        parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_holding(names)))
+        return {name: parse(part) for name, part in parts.items() if bytes(part)}
+    except OSError as error:
+        raise UnreadableResult(f"{source}: cannot be read ({error.strerror}); give a readable result file") from None
+    except msgspec.ValidationError:  # JSON, but no object
+        return None
+    except BeyondLimit as error:
+        raise UnreadableResult(f"{source}: cannot be read ({error}); delete it or run again") from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableResult(
+            f"{source}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
+        ) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a regular file holds.
+
+    Raises:
+        OSError: it cannot be read.
+        BeyondLimit: it is no regular file, too large, or was written to meanwhile.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise BeyondLimit("it is no regular file")
+        if found.st_size > MOST_BYTES:
+            raise BeyondLimit(f"it takes {size(found.st_size)}, at most {size(MOST_BYTES)} are read")
+        data = file.read(MOST_BYTES + 1)
+    if len(data) != found.st_size:
+        raise BeyondLimit("it changed while it was read")
+    return data
+
+
+def parse(text: bytes | msgspec.Raw) -> Any:
+    """Return JSON as plain values: every number finite and in range, no key twice, every text as `shown`.
+
+    Raises:
+        BeyondLimit: it breaks a limit.
+        ValueError: it is no JSON.
+    """
+    text = bytes(text)
+    if len(text) > MOST_PARSED_BYTES:
+        raise BeyondLimit(f"it takes {size(len(text))}, at most {size(MOST_PARSED_BYTES)} are parsed")
+    try:
+        return _plain(json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_refused))
+    except RecursionError:
+        raise BeyondLimit(_TOO_DEEP) from None
+
+
+def shown(text: str) -> str:
+    r"""Return a text as one line that is safe to print: what moves a cursor, turns writing or hides reads ``\x1b``."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _holding(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    """Return the type of an object of which these names alone are kept, unparsed; empty where one is not there."""
+    return msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in names])
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a FIFO that nobody writes to does not make this wait, nor a terminal take the process over."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in made:
+            raise BeyondLimit(f"it holds the key {shown(name)[:80]!r} twice in one object")
+        made[name] = value
+    return made
+
+
+def _refused(constant: str) -> NoReturn:
+    raise BeyondLimit(f"it holds {constant}, which is no number")
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise BeyondLimit(_TOO_DEEP)
+    if isinstance(value, dict):
+        return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise BeyondLimit("it holds an integer of more than 64 bits")
+    return value
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise BeyondLimit("it holds a number that is not finite")
+    return value if abs(value) >= SMALLEST else 0.0
+
+
+def _text(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        raise BeyondLimit(f"it holds a text of {count(len(text))} characters, at most {count(LONGEST_TEXT)} are read")
+    return shown(text)
+
+
+def _visible(character: str) -> str:
+    kind = unicodedata.category(character)
+    escaped = kind.startswith("C") or kind in _SEPARATORS
+    return character.encode("unicode_escape").decode() if escaped else character

@@ -1,0 +1,72 @@
+"""The probes of each framework, as they are on this machine: what they measure, not how fast it is."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from harness.ceilings import Probe, probes_of
+from harness.frameworks import load
+
+CPU = {"cpu memory", "cpu matrix fp32", "cpu matrix fp64"}
+APART = {"cpu matrix fp32, cores apart", "cpu matrix fp64, cores apart"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path))
+
+
+def run_each_once(probes: list[Probe]) -> None:
+    """Run every kernel of every probe at its smallest size."""
+    for probe in probes:
+        assert list(probe.sizes) == sorted(probe.sizes)
+        for arm in probe.kernels(probe.sizes[0]):
+            assert math.isfinite(arm.items)
+            assert arm.items > 0
+            with arm.entered():
+                arm.step()
+            arm.close()
+
+
+def test_the_host_has_ceilings_of_memory_matrices_and_files() -> None:
+    probes = probes_of("numpy")
+    assert {probe.ceiling for probe in probes} == {*CPU, *APART, "disk", "page cache"}
+    run_each_once([probe for probe in probes if probe.ceiling != "disk"])  # a disk may live in memory
+
+
+def test_a_file_is_read_past_the_page_cache_or_not_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from harness.ceilings import disk
+    from harness.errors import Unavailable
+
+    monkeypatch.setattr(disk, "resident_share", lambda _: 1.0)
+    probe = next(probe for probe in disk.probes() if probe.ceiling == "disk")
+    (arm,) = probe.kernels(2**20)
+    with pytest.raises(Unavailable, match="cannot be dropped from memory"):
+        arm.step()
+    arm.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pytorch_has_ceilings_of_the_cpu_in_three_precisions() -> None:
+    pytest.importorskip("torch")
+    probes = probes_of("torch")
+    cpu = {probe.ceiling for probe in probes if probe.ceiling.startswith("cpu")}
+    assert cpu == {*CPU, *APART, "cpu matrix bf16", "cpu matrix bf16, cores apart"}
+    run_each_once(probes)
+
+
+@pytest.mark.apart("tensorflow")
+def test_tensorflow_has_ceilings_of_the_cpu_in_three_precisions() -> None:
+    probes = probes_of("tensorflow")
+    assert {probe.ceiling for probe in probes if probe.ceiling.startswith("cpu")} == {*CPU, "cpu matrix bf16"}
+    run_each_once(probes)
+
+
+def test_cupy_has_ceilings_for_the_devices_that_it_sees() -> None:
+    names = {probe.ceiling for probe in probes_of("cupy")}
+    assert bool(names) == bool(load("cupy").accelerators())
+
+
+def test_a_fake_framework_has_none() -> None:
+    assert probes_of("fake") == []

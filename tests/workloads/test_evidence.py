@@ -1,0 +1,240 @@
+"""Workloads state where they run, what they read and how much work it is; and what they show is what they read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import BadInput
+from harness.experiment import Arm, Setting, Work, find_workload
+from harness.frameworks import Framework, load
+from harness.measuring import check
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+ON_ARRAYS: dict[str, dict[str, Any]] = {
+    "vector-add": {"elements": 1000},
+    "elementwise-chain": {"elements": 1000},
+    "matrix-product": {"elements": 1000},
+    "fft": {"elements": 1000},
+    "sort": {"elements": 1000},
+    "reduction": {"elements": 1_000_000},  # so many that rounding swallows a single one
+    "heat": {"elements": 1000},
+    "shallow-water": {"elements": 1000},
+    "n-body": {"elements": 64},
+    "lennard-jones": {"elements": 256},
+    "monte-carlo": {"elements": 1000},
+    "gaussian-blur": {},
+    "image-resize": {},
+    "colour-conversion": {},
+    "histogram": {},
+    "distance-matrix": {},
+    "row-normalisation": {},
+}
+IN_TORCH: dict[str, dict[str, Any]] = {
+    "bert-train": {"device": "cpu"},
+    "burdened-training": {"device": "cpu", "model": "cnn", "batches": "decoded"},
+    "chain-torch": {"device": "cpu"},
+    "checkpoint-load": {"device": "cpu"},
+    "checkpoint-save": {"device": "cpu"},
+    "cnn-evaluation": {"device": "cpu"},
+    "cnn-train": {"device": "cpu"},
+    "device-to-host-copy": {"device": "cpu", "mebibytes": 1},
+    "digits-training": {"device": "cpu"},
+    "host-and-device-products": {"device": "cpu", "side": 32},
+    "host-to-device-copy": {"device": "cpu", "mebibytes": 1},
+    "house-prices-train": {"device": "cpu", "rows": 128},
+    "image-loading": {"workers": 0},
+    "image-training": {"device": "cpu", "workers": 0, "model": "cnn"},
+    "inception-inference": {"device": "cpu"},
+    "inception-train": {"device": "cpu"},
+    "independent-products": {"side": 32},
+    "loader-train": {"device": "cpu", "workers": 0},
+    "logged-training": {"device": "cpu", "log_interval": None},
+    "matmul-torch": {"device": "cpu", "side": 64, "data_location": "round-trip"},
+    "mlp-train": {"device": "cpu"},
+    "operation-chain": {"device": "cpu", "elements": 1000},
+    "resnet18-evaluation": {"device": "cpu"},
+    "resnet18-train": {"device": "cpu"},
+}
+IN_TENSORFLOW: dict[str, dict[str, Any]] = {
+    "cnn-epoch-keras": {"steps": 3, "batch_size": 2},
+    "cnn-train-keras": {},
+    "dense-epoch-keras": {},
+    "dense-train-keras": {"data_location": "round-trip"},
+    "digits-training-keras": {},
+    "inception-inference-keras": {},
+    "inception-train-keras": {},
+    "logged-training-keras": {"log_interval": None},
+    "matmul-tensorflow": {"side": 64},
+    "tf-image-loading": {},
+    "tf-image-training": {},
+}
+BUILT_ALIKE = {"resnet50-evaluation", "resnet50-train", "resnet50-train-keras"}  # as smaller models are
+# From files, by seeds that lie within a step, or to an answer to which one item need not matter.
+SHOWING_NO_INPUTS = {
+    "checkpoint-load",
+    "digits-training",
+    "digits-training-keras",
+    "image-loading",
+    "image-training",
+    "monte-carlo",
+    "tf-image-loading",
+    "tf-image-training",
+}
+UNCERTAIN = {"image-loading", "tf-image-loading"}  # what it takes to decode an image depends on the image
+
+
+def arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from arrays(part)
+    else:
+        yield value
+
+
+def changed(framework: Framework, value: Any) -> Any:
+    """Return the arrays, in place where that is possible, with another last item in each."""
+    if isinstance(value, list | tuple):
+        return type(value)(changed(framework, part) for part in value)
+    last = value.shape[0] - 1
+    item = framework.item(value, last)
+    described = framework.leaf(value)
+    assert described is not None
+    if "float" in described.dtype:
+        return framework.put(value, last, item * 0.97)
+    return framework.put(value, last, item * 0 + int(not framework.to_host(item)[0].any()))  # a label or tokens
+
+
+def stated(name: str, framework: Framework, **options: Any) -> Arm:
+    """Build an arm, and check that what it states and shows is so."""
+    arm = find_workload(name).build(Setting(), **options)
+    assert arm.device == "cpu"
+    assert (arm.work is None) == (name in UNCERTAIN)
+    assert all(framework.leaf(array) is not None for array in arrays([arm.inputs(), arm.parameters()]))
+    shown = arm.inputs()
+    assert (not list(arrays(shown))) == (name in SHOWING_NO_INPUTS)
+    if name in SHOWING_NO_INPUTS:
+        return arm
+    before, again = (check.output_of(arm, framework) for _ in "ab")
+    assert check.relative_error(again, before) == 0
+    other = changed(framework, shown)
+    if arm.feed:
+        arm.feed(other)
+    assert check.relative_error(check.output_of(arm, framework), before) > 0, "the change does not show"
+    return arm
+
+
+@pytest.mark.parametrize("name", ON_ARRAYS)
+@pytest.mark.parametrize("array_library", ["numpy", "torch-cpu"])
+def test_array_workloads_state_what_they_do_and_show_what_they_read(name: str, array_library: str) -> None:
+    stated(name, load("torch"), array_library=array_library, **ON_ARRAYS[name]).close()
+
+
+@pytest.mark.parametrize("name", IN_TORCH)
+def test_torch_workloads_state_what_they_do_and_show_what_they_read(name: str) -> None:
+    stated(name, load("torch"), **IN_TORCH[name]).close()
+
+
+@pytest.mark.usefixtures("cuda")
+def test_chunked_products_state_what_they_do_and_show_what_they_read() -> None:
+    stated("chunked-products", load("torch"), device="cpu", side=8)
+
+
+@pytest.mark.apart("tensorflow")
+@pytest.mark.parametrize("name", IN_TENSORFLOW)
+def test_tensorflow_workloads_state_what_they_do_and_show_what_they_read(name: str) -> None:
+    options = IN_TENSORFLOW[name] if name == "tf-image-loading" else {"device": "cpu", **IN_TENSORFLOW[name]}
+    stated(name, load("tensorflow"), **options).close()
+
+
+def test_no_workload_of_the_catalogue_is_left_out() -> None:
+    with pytest.raises(BadInput) as refused:
+        find_workload("no such workload")
+    names = str(refused.value).rpartition(": ")[2].split(", ")
+    ours = {name for name in names if find_workload(name).builder.__module__.startswith("harness.workloads.")}
+    assert ours == {*ON_ARRAYS, *IN_TORCH, *IN_TENSORFLOW, "chunked-products"} | BUILT_ALIKE
+
+
+@pytest.mark.parametrize("name", ["cnn-train", "cnn-evaluation", "burdened-training"])
+def test_a_label_alone_shows_in_the_output(name: str) -> None:
+    framework = load("torch")
+    arm = find_workload(name).build(Setting(), **IN_TORCH[name])
+    before = check.output_of(arm, framework)
+    changed(framework, [labels for _, labels in arm.inputs()])
+    assert check.relative_error(check.output_of(arm, framework), before) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "work"),
+    [
+        ("matmul-torch", {"side": 100}, {"operations": 2e6, "memory_bytes": 3 * 4e4, "precision": "fp32"}),
+        ("vector-add", {"elements": 1000}, {"operations": 1e3, "memory_bytes": 12e3, "precision": "fp32"}),
+        ("fft", {"elements": 1024}, {"operations": 25_600, "saving": 1.25, "memory_bytes": 4096 + 513 * 8}),
+        ("reduction", {"elements": 1000}, {"operations": 2000, "memory_bytes": 4004}),
+        ("n-body", {"elements": 100}, {"operations": 17 * 6e4, "saving": 2, "memory_bytes": 4 * 12e2}),
+        ("heat", {"elements": 100}, {"operations": 6 * 800, "memory_bytes": 800}),
+        ("gaussian-blur", {"frames": 2}, {"memory_bytes": 2 * 2 * 3 * 256 * 384 * 4}),
+        ("host-to-device-copy", {"mebibytes": 1, "device": "cpu"}, {"memory_bytes": 2**21, "to_device_bytes": 0}),
+        # Forward, weights' gradients, and gradients of what the second layer reads.
+        ("mlp-train", {"batch_size": 10, "device": "cpu"}, {"operations": 20 * (2 * 784 * 128 + 3 * 128 * 10)}),
+        ("mlp-train", {"autocast": "bf16", "device": "cpu"}, {"precision": ""}),
+    ],
+)
+def test_the_work_is_what_a_hand_count_gives(name: str, options: dict[str, Any], work: dict[str, Any]) -> None:
+    arm = find_workload(name).build(Setting(), **options)
+    assert {fact: getattr(arm.work, fact) for fact in work} == pytest.approx(work)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "resnet18", "resnet50", "bert"])
+def test_the_operations_of_a_network_are_those_that_pytorch_counts(name: str) -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from harness.workloads.torch import models
+    from harness.workloads.torch.trained_models import logits_of
+
+    options: dict[str, dict[str, int]] = {
+        "resnet18": {"side": 48, "classes": 10},
+        "resnet50": {"side": 40, "classes": 10},
+        "bert": {"layers": 2, "hidden": 256, "vocabulary": 100, "tokens": 64},
+    }
+    problem = getattr(models, name)(**options.get(name, {}))
+    inputs, labels = problem.batch(2, torch.Generator())
+    with FlopCounterMode(display=False) as counted:
+        logits = logits_of(problem.model().train(), inputs)
+        forward = counted.get_total_flops()
+        torch.nn.functional.cross_entropy(logits, labels).backward()
+    # Of attention on a CPU, PyTorch counts nothing; the rest agrees exactly.
+    margin = 0.05 if name == "bert" else 0
+    assert problem.network.answering(2).operations == pytest.approx(forward, rel=margin)
+    assert problem.network.learning(2).operations == pytest.approx(counted.get_total_flops(), rel=margin)
+
+
+@pytest.mark.parametrize("branches", ["serial", "fused"])
+def test_the_operations_of_the_inception_block_are_those_that_pytorch_counts(branches: str) -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    arm = find_workload("inception-inference").build(Setting(), device="cpu", branches=branches)
+    with FlopCounterMode(display=False) as counted, torch.inference_mode():
+        arm.step()
+    assert isinstance(arm.work, Work)
+    assert arm.work.operations == counted.get_total_flops()
+
+
+@pytest.mark.apart("tensorflow")
+def test_the_operations_of_keras_resnet_are_those_of_its_layers() -> None:
+    from keras import layers
+
+    from harness.workloads.tensorflow import models
+
+    problem = models.resnet50(side=64, classes=10)
+    *_, trunk, head = problem.model().layers
+    forward = 2 * int(np.prod(head.kernel.shape))
+    for layer in trunk.layers:
+        if isinstance(layer, layers.Conv2D):
+            forward += 2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:3]))
+    assert problem.network.forward == forward
