@@ -68,6 +68,12 @@ def test_an_interrupted_calibration_leaves_no_file(accelbench, monkeypatch, tmp_
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_help_says_how_long_it_takes(accelbench):
+    said = " ".join(accelbench("calibrate", "--help").stdout.split())
+    assert "about six minutes, twelve with --busy" in said
+    assert "Example: accelbench calibrate --busy" in said
+
+
 def test_a_folder_of_certificates_that_is_not_there_is_one_line(accelbench):
     result = accelbench("report", "--certificates", "nowhere")
     assert result.exit_code == 2

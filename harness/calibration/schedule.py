@@ -33,7 +33,7 @@ class Extent:
     budget_s: float = 1.0
 
 
-FULL = Extent(identical=200, doses={0.01: 10, 0.02: 10, 0.03: 50, 0.05: 10, 0.1: 10}, rounds=6, series=1000)
+FULL = Extent(identical=175, doses={0.01: 10, 0.02: 10, 0.03: 50, 0.05: 10, 0.1: 10}, rounds=6, series=1000)
 QUICK = Extent(identical=20, doses={0.01: 1, 0.02: 1, 0.03: 5, 0.05: 1, 0.1: 1}, rounds=1, series=100, budget_s=0.5)
 
 

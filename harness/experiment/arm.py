@@ -32,8 +32,8 @@ class Arm:
     """What is timed, and how to check and dispose of it.
 
     ``step`` runs one iteration, a whole drained epoch where the workload is a pipeline, and returns the
-    output that is checked: an array, a tensor, a number, or a tuple or mapping of these. It must not
-    synchronise; the referee does. ``items`` counts what one iteration processes.
+    output that is checked: an array, a tensor, a number, or a tuple or mapping of these; a ``Look`` where its
+    product lies in a file. It must not synchronise; the referee does. ``items`` counts what one iteration processes.
 
     ``reset`` brings the arm back to the state in which it was built, so that ``checked_steps`` steps
     after it give the same output in every arm of a trial. ``verify`` is given that output as host arrays in

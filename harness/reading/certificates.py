@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,8 +128,3 @@ def by(duels: Iterable[Duel], *names: str) -> dict[tuple[object, ...], list[Duel
 def identical(certificate: Certificate) -> list[Duel]:
     """Return the comparisons of identical code."""
     return [duel for duel in certificate.duels if duel.dose == 0]
-
-
-def verdicts(duels: Sequence[Duel]) -> Counter[str]:
-    """Count the verdicts."""
-    return Counter(duel.verdict for duel in duels)

@@ -96,7 +96,7 @@ def _identical(certificate: Certificate) -> Part:
         wrong, same = called(duels, "faster", "slower"), called(duels, "same")
         usual_s, long_s = time_to_decide_s(duels)
         times = [units.seconds(usual_s), units.seconds(long_s)]
-        return [first.work, first.through, beside_in_words(first.neighbours), at_most(wrong), at_least(same), *times]
+        return [first.work, first.through, _where(first), at_most(wrong), at_least(same), *times]
 
     groups = by(identical(certificate), "neighbours", "through", "framework", "work")
     return Part(
@@ -104,7 +104,7 @@ def _identical(certificate: Certificate) -> Part:
         said="Two arms of the same code, built apart. “faster” and “slower” are wrong; what is not called the same was "
         "left undecided. By compare, both arms were built once; the suite builds them twice, in opposite order, in a "
         "worker of their own.",
-        headings=("work", "by", "beside", "called different", "called the same", *_TIMES),
+        headings=("work", "by", "measured", "called different", "called the same", *_TIMES),
         rows=[row(duels) for duels in groups.values()],
     )
 
@@ -116,7 +116,7 @@ def _more_work(certificate: Certificate) -> Part:
         return [
             dose_in_words(first.dose),
             first.work,
-            beside_in_words(first.neighbours),
+            _where(first),
             at_least(called(duels, "slower")),
             units.percent(median(map(found_dose, duels))),
             at_least(holding(duels)),
@@ -130,7 +130,7 @@ def _more_work(certificate: Certificate) -> Part:
     return Part(
         heading="More work",
         said=f"One arm does a known amount more of the other’s work.{edge}",
-        headings=("more", "work", "beside", "called slower", "found", "within interval", *_TIMES),
+        headings=("more", "work", "measured", "called slower", "found", "within interval", *_TIMES),
         rows=[row(group) for group in by(duels, "neighbours", "dose", "work").values()],
         figures=[dose_figure(certificate.duels)] if duels else [],
     )
@@ -192,7 +192,7 @@ def _slow_calls(certificate: Certificate) -> Part:
 def _workers(certificate: Certificate) -> Part:
     groups = by((duel for duel in certificate.duels if duel.through == "suite"), "neighbours", "framework", "work")
     rows = [
-        [group[0].work, beside_in_words(group[0].neighbours), units.count(len(group)), units.percent(width)]
+        [group[0].work, _where(group[0]), units.count(len(group)), units.percent(width)]
         for group in groups.values()
         if (width := spread(group)) is not None
     ]
@@ -200,7 +200,7 @@ def _workers(certificate: Certificate) -> Part:
         heading="Between processes",
         said="The same two arms, built afresh in so many workers: the standard deviation of the speedup between them. "
         "A run with several workers per trial puts this into its intervals; one with a single worker cannot.",
-        headings=("work", "beside", "workers", "standard deviation"),
+        headings=("work", "measured", "workers", "standard deviation"),
         rows=rows,
     )
 
@@ -227,6 +227,10 @@ def _coverage(certificate: Certificate) -> Part:
         ],
         figures=[coverage_figure(found)] if found else [],
     )
+
+
+def _where(duel: Duel) -> str:
+    return beside_in_words(duel.neighbours) or "alone"
 
 
 def _ratios(low: float, high: float | None, digits: int) -> str:

@@ -69,4 +69,4 @@ def _ordered(duels: Sequence[Duel]) -> list[tuple[tuple[object, ...], list[Duel]
 
 
 def _beside(neighbours: Any) -> str:
-    return beside_in_words(neighbours) or "without neighbours"
+    return beside_in_words(neighbours) or "alone"

@@ -1,0 +1,43 @@
+"""What an arm leaves behind when its steps have ended."""
+
+from typing import Any
+
+import numpy as np
+
+from harness.experiment import Arm
+from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.leftovers import Ending, leftovers, present
+from harness.measuring.stopwatch import Stopwatch
+
+
+class Busy(FakeDevice):
+    """A device that delays reads as often as it is told, or goes on writing what was read."""
+
+    def __init__(self, *, delays: int = 0, writes: bool = False) -> None:
+        super().__init__(FakeClock())
+        self.delays, self.writes = delays, writes
+
+    def to_host(self, output: Any) -> list[np.ndarray]:
+        if self.delays:
+            self.delays -= 1
+            self.clock.advance(1.0)
+        values = super().to_host(output)
+        output += self.writes
+        return values
+
+
+def sentence(device: Busy) -> str | None:
+    stopwatch = Stopwatch(device.clock, device.synchronize)
+
+    def ending() -> Ending:
+        return Ending(Arm(step=lambda: np.ones(3)), device, stopwatch)
+
+    return leftovers(ending(), ending, present())
+
+
+def test_an_output_that_is_still_written_is_named() -> None:
+    assert "the output changes after the block has ended" in str(sentence(Busy(writes=True)))
+
+
+def test_a_neighbour_that_delays_one_reading_accuses_nobody() -> None:
+    assert sentence(Busy(delays=1)) is None
