@@ -97,7 +97,7 @@ def test_on_a_terminal_the_line_shows_the_phase_and_goes_away(project: Project) 
         pass
     os.waitpid(process, 0)
     parts = printed.decode().split("\r")
-    line = "[1/1] walk · pace slow quick · about 4 s left"
+    line = "[1/1] walk · pace slow quick · about 3 s left"
     assert line.ljust(79) in parts
     phases = [part for part in parts if part.startswith(f"{line} · ")]
     assert phases
