@@ -176,3 +176,15 @@ def test_a_file_cut_off_by_a_full_disk_is_not_left_among_the_results(keeping: Pr
     assert files(keeping.path / "results") == []
     assert list((keeping.path / "results").rglob("*.journal"))  # with which the run is continued
     result.stdout.fnmatch_lines(["the run could not be saved (File too large), nor kept in *; make room and run again"])
+
+
+def test_a_number_that_is_none_in_another_tests_facts_does_not_spoil_the_file(keeping: Project) -> None:
+    keeping.write(
+        "test_own.py",
+        "def test_own(benchmark):\n    benchmark.extra_info['loss'] = float('nan')\n    benchmark(lambda: None)\n",
+    )
+    result = keeping.run("--benchmark-save=mixed")
+    (path,) = files(keeping.path / "results")
+    assert result.ret == 0
+    assert [trial.workload for trial in read_run(path).trials] == ["walk"]
+    assert None in [entry["extra_info"].get("loss", 0) for entry in json.loads(path.read_text())["benchmarks"]]
