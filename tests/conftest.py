@@ -1,9 +1,14 @@
 """What the tests share."""
 
+import signal
+
 import pytest
 from project import Project
 
 pytest_plugins = ["pytester", "apart"]
+
+# Whoever starts the tests in the background may have had Ctrl-C ignored, which processes started from here inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
