@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -123,7 +124,10 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(hikes: Project, monk
     assert [remark for remark in trial["remarks"] if "killed by SIGKILL" in remark]
 
 
-def test_a_machine_that_is_taken_is_refused_by_name_or_waited_for(hikes: Project) -> None:
+def test_a_machine_that_is_taken_is_refused_by_name_or_waited_for(
+    hikes: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # the wait is told of in a pipe too
     lock = lock_machine(wait=False, say=pytest.fail)
     assert lock is not None
     refused = hikes.run()
@@ -132,8 +136,11 @@ def test_a_machine_that_is_taken_is_refused_by_name_or_waited_for(hikes: Project
     hikes.run("--benchmark-disable").assert_outcomes(passed=6)
     command = [sys.executable, "-m", "pytest", "--accel-budget=0.05", "--accel-wait", "-k", "0-"]
     with subprocess.Popen(command, cwd=hikes.path, stdout=subprocess.PIPE, text=True) as waiting:
+        patience = Timer(60, waiting.kill)
+        patience.start()
         assert waiting.stdout is not None
         assert any(f"waiting for process {os.getpid()}" in line for line in waiting.stdout)
         lock.release()
         waiting.communicate(timeout=30)
+        patience.cancel()
     assert waiting.returncode == 0

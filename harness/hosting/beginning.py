@@ -20,12 +20,18 @@ def begin(session: pytest.Session, suite: Suite, saving: Saving) -> list[str]:
     from harness.hosting.lock import lock_machine  # here, since most pytest sessions measure nothing
 
     options = suite.conditions.options
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     with suite.spending.on("waiting"):
-        suite.lock = lock_machine(wait=options.wait, say=reporter.write_line if reporter else lambda _: None)
+        suite.lock = lock_machine(wait=options.wait, say=partial(_say_at_once, session.config))
     items = [item for item in session.items if item.nodeid in suite.trials]
     this_run = partial(heading, conditions=suite.conditions, trials=suite.trials.values(), items=items)
     lines = list(saving.begin(this_run, resume=options.resume))
     if saving.journal:
         suite.keep_in(saving.journal)
     return lines
+
+
+def _say_at_once(config: pytest.Config, line: str) -> None:
+    """Show a line before a wait, also where the terminal is a pipe."""
+    if reporter := config.pluginmanager.get_plugin("terminalreporter"):
+        reporter.write_line(line)
+        reporter.flush()
