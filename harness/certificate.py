@@ -17,12 +17,11 @@ import msgspec
 
 from harness.errors import UnreadableResult
 from harness.record import Count, Environment, Seconds, Verdict
-from harness.untrusted import read_document, shown
+from harness.untrusted import as_schema, read_document, shown
 
 SCHEMA_VERSION = 1
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]
 Bound = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-_LONGEST_CLAUSE = 300  # it may quote the file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +145,4 @@ def from_json(document: Any, *, source: str) -> Certificate:
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(version, int):
         raise UnreadableResult(f"{source}: not a calibration certificate; make one with accelbench calibrate")
-    if version > SCHEMA_VERSION:
-        raise UnreadableResult(
-            f"{source}: schema version {version}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench"
-        )
-    try:
-        return msgspec.convert(document, Certificate, strict=True)
-    except msgspec.ValidationError as error:
-        why = str(error)[:_LONGEST_CLAUSE]
-        raise UnreadableResult(
-            f"{source}: does not follow schema version {version}: {why}; delete it or calibrate again"
-        ) from None
+    return as_schema(document, Certificate, SCHEMA_VERSION, source=source, again="calibrate")

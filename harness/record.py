@@ -6,6 +6,7 @@ Schema history:
     1  first version
     2  evidence: where an arm's work ran, what rates it implies, what was found doubtful; where a trial's time went; the
        machine's ceilings; outcomes wrong-work, misplaced and impossible
+    3  courses in time: an arm's warm-up, a candidate's ratios in the order in which they were measured
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 
 from harness.untrusted import LONGEST_TEXT, shown
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -46,7 +47,8 @@ class Effect:
 
     ``low`` and ``high`` bound the median paired ratio at confidence ``1 - alpha``; too few pairs leave it
     unbounded, 0 and None. ``paired`` is false where the arms ran in different processes. ``log_ratios``
-    are evenly spaced quantiles of the paired log speedups.
+    are evenly spaced quantiles of the paired log speedups, ``log_ratios_in_order`` the medians of at most 40 stretches
+    of them in the order in which they were measured.
     """
 
     speedup: Ratio
@@ -57,11 +59,15 @@ class Effect:
     paired: bool = True
     workers: Count = 1
     log_ratios: tuple[float, ...] = ()
+    log_ratios_in_order: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """An arm's samples, summarised: evenly spaced quantiles of seconds per iteration, and how they came about."""
+    """An arm's samples, summarised: evenly spaced quantiles of seconds per iteration, and how they came about.
+
+    ``warmup_s`` are seconds per iteration before the first sample, in order, as medians of at most 40 stretches.
+    """
 
     median_s: Seconds
     quantiles_s: tuple[Seconds, ...]
@@ -71,6 +77,7 @@ class Timing:
     build_s: Seconds
     warmup_blocks: Count
     warmup_settled: bool
+    warmup_s: tuple[Seconds, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

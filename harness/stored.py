@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from harness.errors import UnreadableResult
 from harness.record import KEY, SCHEMA_VERSION, Run
-from harness.untrusted import read_document, shown
-
-_LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters; both quote the file
+from harness.untrusted import as_schema, read_document, shown
 
 
 def read_run(path: Path) -> Run:
@@ -36,15 +32,4 @@ def from_json(document: Any, *, source: str) -> Run:
             f"{source}: not a result of accelbench (no {KEY!r} key); "
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )
-    version = stored.get("schema_version")
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise UnreadableResult(
-            f"{source}: schema version {version}, this accelbench reads up to {SCHEMA_VERSION}; upgrade accelbench"
-        )
-    try:
-        return msgspec.convert(stored, Run, strict=True)
-    except msgspec.ValidationError as error:
-        why = str(error)[:_LONGEST_CLAUSE]
-        raise UnreadableResult(
-            f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; delete it or run again"
-        ) from None
+    return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")

@@ -8,7 +8,7 @@ import os
 import stat
 import unicodedata
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -21,6 +21,11 @@ DEEPEST = 32  # levels of nesting; a run has eight
 LONGEST_TEXT = 4096  # characters; fewer than the 4,300 digits that Python makes a number of
 LARGEST = 2**63 - 1  # of an integer: what 64 bits hold
 SMALLEST = 1e-30  # of a float that is not read as 0: its inverse stays finite
+
+
+_LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters; both quote the file
+
+Stored = TypeVar("Stored")
 
 
 class BeyondLimit(HarnessError):
@@ -89,6 +94,27 @@ def parse(text: bytes | msgspec.Raw) -> Any:
         return _plain(json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_refused))
     except RecursionError:
         raise BeyondLimit(_TOO_DEEP) from None
+
+
+def as_schema(stored: dict[str, Any], kind: type[Stored], newest: int, *, source: str, again: str) -> Stored:
+    """Return parsed JSON as what it claims to be; ``again`` is the verb that makes it anew.
+
+    Raises:
+        UnreadableResult: it is of a newer schema version, or does not follow its own.
+    """
+    version = stored.get("schema_version")
+    if isinstance(version, int) and version > newest:
+        raise UnreadableResult(
+            f"{source}: schema version {version}, this accelbench reads up to {newest}; upgrade accelbench"
+        )
+    try:
+        return msgspec.convert(stored, kind, strict=True)
+    except msgspec.ValidationError as error:
+        why = str(error)[:_LONGEST_CLAUSE]
+        raise UnreadableResult(
+            f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; "
+            f"delete it or {again} again"
+        ) from None
 
 
 def shown(text: str) -> str:

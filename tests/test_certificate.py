@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from certificates import STORED, certificate, duel, store, whole
+from calibrated import STORED, certificate, duel, store, whole
 
 from harness.certificate import from_json, read_certificate, to_json
 from harness.errors import UnreadableResult

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from certificates import whole
+from calibrated import whole
 from click.testing import CliRunner
 
 from harness.certificate import from_json

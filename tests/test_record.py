@@ -93,8 +93,8 @@ def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
-    path = edited(tmp_path, schema_version=3)
-    assert complaint(path) == f"{path}: schema version 3, this accelbench reads up to 2; upgrade accelbench"
+    path = edited(tmp_path, schema_version=4)
+    assert complaint(path) == f"{path}: schema version 4, this accelbench reads up to 3; upgrade accelbench"
 
 
 @pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])

@@ -17,9 +17,8 @@ from harness.certificate import SCHEMA_VERSION, Certificate
 from harness.environment import fingerprint, machine_key
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Plan
+from harness.frameworks.protocol import FRAMEWORKS
 from harness.hosting.lock import lock_machine
-
-FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy")
 
 
 def calibrate(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.certificate import Certificate, to_json
+from harness.durable import write_whole
 from harness.errors import BadInput
-from harness.hosting.durable import write_whole
 
 
 def require_folder(folder: Path) -> None:

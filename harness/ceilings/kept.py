@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from harness.durable import write_whole
 from harness.record import Ceiling
 from harness.workloads.data.cache_folder import cache_folder
 
@@ -43,10 +43,7 @@ def write(machine: str, framework: str, configuration: dict[str, str], ceilings:
     path = _file(machine, framework)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed whole, so that no other process ever reads half of it.
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as aside:
-            aside.write(msgspec.json.encode(kept))
-        Path(aside.name).replace(path)
+        write_whole(path, msgspec.json.encode(kept))
 
 
 def _file(machine: str, framework: str) -> Path:

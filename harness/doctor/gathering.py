@@ -18,9 +18,9 @@ import psutil
 
 from harness import environment, nvml
 from harness.doctor.facts import Facts, FrameworkFacts
+from harness.frameworks.protocol import FRAMEWORKS
 from harness.measuring.handle import Worker, WorkerLostError
 
-FRAMEWORKS = ("torch", "tensorflow", "cupy", "numpy")
 PATIENCE_S = 120.0  # without an answer: a first import from a slow network disk takes a minute
 
 # Flags of x86 and Arm processors that compute in bfloat16, by the names that Linux gives them.

@@ -13,7 +13,7 @@ import numpy as np
 from harness.errors import BadInput, Unavailable
 
 Index = int | tuple[()]  # of an item along the first axis; () where an array has none
-FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy", "fake")
+FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy")  # that are installed; "fake" needs nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def load(name: str) -> Framework:
         BadInput: there is no such adapter.
         Unavailable: the framework is not installed.
     """
-    if name not in FRAMEWORKS or find_spec(f"harness.frameworks.{name}") is None:
+    if name not in (*FRAMEWORKS, "fake") or find_spec(f"harness.frameworks.{name}") is None:
         raise BadInput(f"unknown framework {name!r}; expected one of: {', '.join(FRAMEWORKS)}")
     try:
         return cast(Framework, import_module(f"harness.frameworks.{name}").framework)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.hosting.durable import write_whole
+from harness.durable import write_whole
 
 DRAFTS = ".accelbench-drafts"  # readers pass hidden folders over
 

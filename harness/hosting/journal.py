@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from harness.hosting.durable import sync_folder
+from harness.durable import sync_folder
 from harness.record import TrialRecord, to_json
 
 SUFFIX = ".journal"  # pytest-benchmark reads every *.json beside it

@@ -8,11 +8,11 @@ from functools import cached_property
 from harness import environment
 from harness.ceilings import kept
 from harness.ceilings.envelope import envelope, highest
+from harness.frameworks.protocol import FRAMEWORKS
 from harness.measuring.handle import Heard
 from harness.record import Ceiling
 
 HOST = "numpy"  # whose probes are those of the host and its disk
-FRAMEWORKS = (HOST, "torch", "tensorflow", "cupy")
 
 Measure = Callable[[str, Heard], list[Ceiling]]
 Describe = Callable[[str], dict[str, str]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -28,6 +28,7 @@ from harness.measuring.measured import Claim
 from harness.measuring.referee import Referee
 from harness.record import ArmRecord, Effect, Outcome, Placement, Price, Timing
 
+STRETCHES = 40  # of a course in time, enough to see a drift or a step
 QUANTILES = 21  # every 5 %, enough to draw a distribution and small enough to keep
 
 
@@ -127,8 +128,9 @@ class Entrant:
             iterations_per_block=referee.iterations[place],
             cold_s=self.cold_s,
             build_s=self.build_s,
-            warmup_blocks=warmup.blocks,
+            warmup_blocks=len(warmup.blocks_s),
             warmup_settled=warmup.settled,
+            warmup_s=in_order([block_s / referee.iterations[place] for block_s in warmup.blocks_s]),
         )
         if place:
             self.log_ratios = tuple(referee.log_ratios[place])
@@ -189,6 +191,7 @@ def timing_across(timings: Sequence[Timing], samples_s: Sequence[float]) -> Timi
         build_s=float(np.median([timing.build_s for timing in timings])),
         warmup_blocks=max(timing.warmup_blocks for timing in timings),
         warmup_settled=all(timing.warmup_settled for timing in timings),
+        warmup_s=timings[0].warmup_s,
     )
 
 
@@ -201,12 +204,24 @@ def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
         verdict=judgement.verdict,
         pairs=judgement.pairs,
         log_ratios=quantiles(log_ratios),
+        log_ratios_in_order=in_order(log_ratios),
     )
 
 
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
     """Return evenly spaced quantiles, from the least to the greatest, to six significant digits."""
-    return tuple(float(f"{value:.6g}") for value in np.quantile(values, np.linspace(0, 1, QUANTILES)))
+    return _rounded(np.quantile(values, np.linspace(0, 1, QUANTILES)), digits=6)
+
+
+def in_order(values: Sequence[float]) -> tuple[float, ...]:
+    """Return values in the order in which they were taken: all, or the medians of stretches of equal length."""
+    if len(values) <= STRETCHES:
+        return _rounded(values, digits=4)
+    return _rounded((np.median(stretch) for stretch in np.array_split(values, STRETCHES)), digits=4)
+
+
+def _rounded(values: Iterable[float], *, digits: int) -> tuple[float, ...]:
+    return tuple(float(f"{value:.{digits}g}") for value in values)
 
 
 def _first_line(error: Exception) -> str:

@@ -14,11 +14,10 @@ MOST_WINDOWS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """How many blocks were run before measuring, whether their times had settled or a cap ended it, the last time."""
+    """The blocks that were run before measuring, and whether their times had settled or a cap ended it."""
 
-    blocks: int
+    blocks_s: tuple[float, ...]
     settled: bool
-    block_s: float
 
 
 def warm_up(block_s: Callable[[], float], *, cap_s: float) -> Warmup:
@@ -29,8 +28,8 @@ def warm_up(block_s: Callable[[], float], *, cap_s: float) -> Warmup:
         times_s.append(block_s())
         spent_s += times_s[-1]
         if len(times_s) % WINDOW == 0 and len(times_s) >= 2 * WINDOW and _agree(times_s):
-            return Warmup(blocks=len(times_s), settled=True, block_s=times_s[-1])
-    return Warmup(blocks=len(times_s), settled=False, block_s=times_s[-1])
+            return Warmup(blocks_s=tuple(times_s), settled=True)
+    return Warmup(blocks_s=tuple(times_s), settled=False)
 
 
 def _agree(times_s: list[float]) -> bool:

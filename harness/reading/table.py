@@ -40,6 +40,13 @@ def effects(arms: pd.DataFrame) -> pd.DataFrame:
     return arms if arms.empty else arms[arms["speedup"].notna()].reset_index(drop=True)
 
 
+def by_technique(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield framework, technique and effects of each technique that was switched, in the order in which they come."""
+    if len(effects):
+        for _, found in effects.groupby(["framework", "switched"], sort=False):
+            yield found["framework"].iloc[0], found["switched"].iloc[0], found.reset_index(drop=True)
+
+
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a table's rows as mappings, with None for what is missing."""
     missing_as_none = frame.astype(object).where(frame.notna(), None)

@@ -13,15 +13,19 @@ import pandas as pd
 from harness import units
 from harness.reading import Bottleneck, Result, bottlenecks, effects, load
 from harness.reading.table import in_words, rows_of
-from harness.record import Run, TrialRecord
+from harness.record import Run
+from harness.report.anchors import Anchors
 from harness.report.answer import Statement, statements
-from harness.report.certified import Certified
-from harness.report.charts import draw
-from harness.report.drawing import Drawn, slug
+from harness.report.certificate import Certified
+from harness.report.figures import draw
+from harness.report.figures.drawing import Drawn
 from harness.report.machine import ceilings_in_words, configuration_in_words, machine_in_words
-from harness.report.tables import Table, compared, details, overview
+from harness.report.matrix import Matrix
+from harness.report.sections import TechniqueSection, technique_sections
+from harness.report.tables import Table, compared, overview
+from harness.report.thresholds import thresholds_in_words
+from harness.report.trials import TrialSection, trial_sections
 from harness.report.verdicts import GLYPHS
-from harness.report.words import thresholds_in_words
 
 _NOISE = 0.01  # the noise zone of a run whose settings do not tell it
 _NOT_BELIEVED = {  # outcomes that a speed was taken for, and why it is none
@@ -31,12 +35,6 @@ _NOT_BELIEVED = {  # outcomes that a speed was taken for, and why it is none
     "impossible": "impossible",
 }
 _NAMED = 6  # arms of one reason; all of them stand in the table of arms
-_FIGURES = {
-    "effects": "Effects",
-    "batch-size": "Throughput and memory by batch size",
-    "workers": "Throughput by workers",
-    "size": "Time by size",
-}
 _HEADINGS = {
     "faster": "What pays",
     "slower": "What slows down",
@@ -76,23 +74,12 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialSection:
-    """One trial's part of the page."""
-
-    anchor: str
-    record: TrialRecord
-    title: str
-    held: str
-    measured: Table
-    around: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Content:
-    """Everything that the templates show."""
+class RunPart:
+    """One run's part of a page: everything that the templates show of it."""
 
     name: str
     taken: str
+    anchors: Anchors
     machine: str
     certified: Certified
     configuration: list[tuple[str, list[tuple[str, str]]]]
@@ -105,34 +92,42 @@ class Content:
     wrong: list[Group]
     doubtful: list[Group]
     missing: list[Group]
+    matrices: list[Matrix]
     figures: list[Drawn]
+    techniques: list[TechniqueSection]
     effects: Table
     arms: Table
     trials: list[TrialSection]
 
     @property
-    def figure_groups(self) -> list[tuple[str, list[Drawn]]]:
-        """The figures by what they show, with a heading."""
-        groups = [(heading, [each for each in self.figures if each.kind == kind]) for kind, heading in _FIGURES.items()]
-        return [(heading, figures) for heading, figures in groups if figures]
-
-    @property
-    def anchors(self) -> dict[str, str]:
-        """The anchor of each trial, by its id."""
-        return {trial.record.id: trial.anchor for trial in self.trials}
+    def general_figures(self) -> list[Drawn]:
+        """The figures that are about the whole run."""
+        told = {technique.anchor for technique in self.techniques}
+        return [figure for figure in self.figures if self.anchors.technique(*figure.about) not in told]
 
 
-def content_of(result: Result, proof: Certified) -> Content:
-    """Gather the content of a run's page, with what a certificate says of the measuring."""
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page about one run, or about several."""
+
+    title: str
+    runs: list[RunPart]
+
+
+def part_of(result: Result, proof: Certified, prefix: str = "") -> RunPart:
+    """Gather what a page shows of a run, with what a certificate says of the measuring."""
+    anchors = Anchors(prefix=prefix)
     run, arms = result.run, load([result])
     found, noise = effects(arms), _noise(run)
     trials = {trial.id: trial for trial in run.trials}
     lost, held_back = _missing(arms), bottlenecks(run)
     # What takes a burden off explains; it is no technique that a person could choose.
     chosen = found[~found["trial"].isin([each.trial for each in held_back])] if held_back else found
-    return Content(
+    figures = draw(arms, found, noise)
+    return RunPart(
         name=result.name,
         taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
+        anchors=anchors,
         machine=machine_in_words(run.environment.identity),
         certified=proof,
         configuration=[*configuration_in_words(run), *ceilings_in_words(run)],
@@ -148,10 +143,12 @@ def content_of(result: Result, proof: Certified) -> Content:
         wrong=[each for each in lost if each.outcome in _NOT_BELIEVED],
         doubtful=_doubtful(arms),
         missing=[each for each in lost if each.outcome not in _NOT_BELIEVED],
-        figures=draw(arms, found, noise),
+        matrices=[],
+        figures=figures,
+        techniques=technique_sections(found, figures, anchors),
         effects=compared(found),
         arms=overview(arms),
-        trials=[_section(trial, place, arms) for place, trial in enumerate(run.trials, start=1)],
+        trials=trial_sections(run, arms, anchors),
     )
 
 
@@ -188,16 +185,3 @@ def _grouped(found: Iterable[tuple[dict[str, Any], str, str]]) -> list[Group]:
         groups.setdefault((outcome, reason), []).append(f"{row['level']} on {row['workload']} ({details})")
     ordered = sorted(groups.items(), key=lambda group: len(group[1]), reverse=True)
     return [Group(outcome=outcome, reason=reason, arms=places) for (outcome, reason), places in ordered]
-
-
-def _section(trial: TrialRecord, place: int, arms: pd.DataFrame) -> TrialSection:
-    techniques = " × ".join(name.replace("_", "-") for name in trial.techniques)
-    around = [(units.without_unit(name), units.named(name, value)) for name, value in sorted(trial.disturbance.items())]
-    return TrialSection(
-        anchor=f"trial-{place}-{slug(trial.id.rpartition('::')[2])}",
-        record=trial,
-        title=f"{techniques} on {trial.workload}",
-        held=", ".join(filter(None, (trial.framework, in_words(trial.fixed), in_words(trial.problem)))),
-        measured=details(arms[arms["trial"] == trial.id]),
-        around=[("measuring took", units.seconds(trial.span_s)), *around],
-    )

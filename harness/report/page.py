@@ -7,14 +7,15 @@ from pathlib import Path
 
 from harness.errors import BadInput
 from harness.reading import KeptCertificates, Result
-from harness.report.certified import certified
-from harness.report.content import content_of
+from harness.report.certificate import certified
+from harness.report.content import Page, part_of
 from harness.report.rendering import rendered
 
+_TITLE = "Which acceleration techniques pay here?"
 _WRITTEN_FROM = {"index.html": "page.html.j2", "summary.md": "summary.md.j2"}
 
 
-def write_report(result: Result, output: Path, certificates: KeptCertificates | None = None) -> Path:
+def write_report(result: Result, output: Path, certificates: KeptCertificates | None = None, title: str = "") -> Path:
     """Write ``index.html``, ``summary.md`` and the figures into a folder of the run's name, and return the page.
 
     ``certificates`` are those of the run's machine.
@@ -23,10 +24,11 @@ def write_report(result: Result, output: Path, certificates: KeptCertificates | 
         BadInput: the folder cannot be written.
     """
     folder = output / (re.sub(r"[^\w.-]+", "-", result.name).strip(".-") or "unnamed")
-    content = content_of(result, certified(certificates or KeptCertificates(), result.run.environment, folder))
+    part = part_of(result, certified(certificates or KeptCertificates(), result.run.environment, folder))
+    content = Page(title=title or _TITLE, runs=[part])
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
-        for figure in content.figures:
+        for figure in part.figures:
             figure.save(folder / "figures")
         for name, template in _WRITTEN_FROM.items():
             (folder / name).write_text(rendered(template, content), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Certificates are whole or not there."""
 
 import pytest
-from certificates import certificate
+from calibrated import certificate
 
 from harness.calibration import keep, require_folder
 from harness.certificate import read_certificate

@@ -9,7 +9,8 @@ from harness import environment
 from harness.ceilings import kept
 from harness.ceilings.envelope import find
 from harness.experiment import Arm, Plan, Setting, Trial, Work, Workload
-from harness.measuring.ceilings import FRAMEWORKS, Ceilings
+from harness.frameworks.protocol import FRAMEWORKS
+from harness.measuring.ceilings import Ceilings
 from harness.measuring.handle import Heard
 from harness.measuring.pool import Pool
 from harness.record import ArmRecord, Ceiling

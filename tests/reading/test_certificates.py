@@ -1,7 +1,7 @@
 """What certificates add up to, and which one is a machine's newest."""
 
 import pytest
-from certificates import certificate, duel, store
+from calibrated import certificate, duel, store
 
 from harness.reading.certificates import (
     Share,

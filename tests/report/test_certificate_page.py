@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from certificates import STORED, certificate, duel, store, whole
+from calibrated import STORED, certificate, duel, store, whole
 from runs import arm, run, save, trial
 
 from harness.certificate import read_certificate

@@ -8,7 +8,7 @@ from runs import arm, by_size, effect, memory, run, save, trial
 
 from harness.reading import effects, find_results, load
 from harness.report import write_report
-from harness.report.forest import forest
+from harness.report.figures.effects import forest
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_more_effects_than_a_figure_can_show_are_cut_to_the_strongest(tmp_path):
     candidates = [arm({"pace": str(place)}, 1.0, effect=effect(1 + place, 1, 300, "faster")) for place in range(1, 252)]
     path = save(run(trial(arm({"pace": "0"}, 1.0), *candidates)), tmp_path / "0001_a.json")
     drawn = forest(effects(load(find_results(path).results)), "pace", 0.01)
-    assert drawn.caption == "the 200 strongest of 251 effects"
+    assert drawn.note == "the 200 strongest of 251 effects"
     (axes,) = drawn.figure.axes
     assert axes.get_yticklabels()[-1].get_text() == "pace 52 · net"
 

@@ -113,7 +113,7 @@ def test_knees_limits_and_crossovers_are_said(stored_report):
 
 
 def test_what_was_not_measured_is_said_once_for_each_reason(stored_report):
-    said = between(text(stored_report.read_text()), "What was not measured", "Figures Effects")
+    said = between(text(stored_report.read_text()), "What was not measured", "Technique by technique")
     assert said.count("no CUDA device is visible to CuPy") == 1
     assert "4 arms unavailable : no CUDA device is visible to CuPy" in said
     assert "1 arm given up : one step takes 7.90 s" in said

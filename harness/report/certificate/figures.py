@@ -11,8 +11,8 @@ from matplotlib.ticker import FixedLocator
 
 from harness.certificate import Coverage, Duel
 from harness.reading.certificates import Share, by, called, found_dose
-from harness.report.certified import beside_in_words, dose_in_words
-from harness.report.drawing import INK, Drawn, styled, write_ticks
+from harness.report.certificate.words import beside_in_words, dose_in_words
+from harness.report.figures.drawing import INK, Drawn, styled, write_ticks
 from harness.report.verdicts import COLOURS
 
 
@@ -43,7 +43,10 @@ def dose_figure(duels: Sequence[Duel]) -> Drawn:
     return Drawn(
         kind="dose",
         name="dose-response",
-        caption="above, how many comparisons called the arm with more work slower; below, each comparison's error",
+        title="More work is called slower",
+        alt="How many comparisons called the arm with more work slower, by how much more it did.",
+        note="above, how many comparisons called the arm with more work slower; below, each comparison's error",
+        data=shares,
         figure=figure,
     )
 
@@ -60,7 +63,15 @@ def coverage_figure(found: Sequence[Coverage]) -> Drawn:
         axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="intervals that hold the truth; dashed: what they claim")
         axes.set_xlim(right=1.002)
         write_ticks(axes.xaxis, lambda share: f"{100 * share:.3g} %")
-    return Drawn(kind="coverage", name="coverage", caption="", figure=figure)
+    return Drawn(
+        kind="coverage",
+        name="coverage",
+        title="Intervals hold the truth",
+        alt="How many intervals hold the truth, by the kind of noise.",
+        note="",
+        data=pd.DataFrame({"noise": each.noise, "held": each.covered, "series": each.series} for each in found),
+        figure=figure,
+    )
 
 
 def _ordered(duels: Sequence[Duel]) -> list[tuple[tuple[object, ...], list[Duel]]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +22,6 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
 WIDTH_IN, WIDER_IN = 4.6, 5.6  # narrow enough that nine-point text stays legible on a telephone
 _LONGEST_LABEL = 70  # characters
-_LONGEST_SLUG = 100  # file systems allow 255 with the rest
 _STYLE: Any = {  # matplotlib types each key apart
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": LINE,
@@ -50,12 +50,27 @@ _STYLE: Any = {  # matplotlib types each key apart
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """One figure. ``kind`` is what it shows: "effects", "batch-size", "workers" or "size"."""
+    """One figure, with all that a page says of it.
+
+    ``kind`` is what it shows, such as "effects" or "batch-size", and ``name`` that of its files. ``title`` states the
+    finding in a sentence, ``alt`` carries it to who does not see the figure, ``note`` holds units, sample sizes and
+    what the marks mean. ``data`` is what was drawn, its columns named as a reader would, with units. ``about`` is the
+    framework and the technique to whose section it belongs; empty where it is about the whole run.
+    """
 
     kind: str
     name: str
-    caption: str
+    title: str
+    alt: str
+    note: str
+    data: pd.DataFrame
     figure: Figure
+    about: tuple[str, str] = ("", "")
+
+    @property
+    def csv(self) -> str:
+        """The data as CSV."""
+        return self.data.to_csv(index=False, lineterminator="\n")
 
     @cached_property
     def svg(self) -> str:
@@ -99,11 +114,6 @@ def write_ticks(axis: Any, written: Callable[[float], str]) -> None:
     """Label an axis by one of the functions of :mod:`harness.units`."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def slug(text: str) -> str:
-    """Return a name for a file or an anchor: words of letters and digits, joined by dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST_SLUG].strip("-") or "unnamed"
 
 
 def clipped(text: str) -> str:

@@ -18,7 +18,8 @@ from harness.reading.certificates import (
     spread,
     time_to_decide_s,
 )
-from harness.report.certified import (
+from harness.report.certificate.figures import coverage_figure, dose_figure
+from harness.report.certificate.words import (
     at_least,
     at_most,
     beside_in_words,
@@ -27,8 +28,7 @@ from harness.report.certified import (
     in_brief,
     taken_in_words,
 )
-from harness.report.dose_response import coverage_figure, dose_figure
-from harness.report.drawing import Drawn
+from harness.report.figures.drawing import Drawn
 from harness.report.machine import Facts, machine_in_words, readings_in_words, setup_in_words
 from harness.report.rendering import rendered
 

@@ -12,7 +12,8 @@ from matplotlib.ticker import LogLocator
 
 from harness import units
 from harness.reading.table import in_words
-from harness.report.drawing import INK, WIDER_IN, Drawn, clipped, slug, styled, write_ticks
+from harness.report.anchors import slug
+from harness.report.figures.drawing import INK, WIDER_IN, Drawn, clipped, styled, write_ticks
 from harness.report.verdicts import COLOURS, GLYPHS, MARKERS
 
 _MOST_ROWS = 200
@@ -40,7 +41,11 @@ def forest(effects: pd.DataFrame, title: str, noise: float) -> Drawn:
     return Drawn(
         kind="effects",
         name=slug(f"effects-{title}"),
-        caption=f"the {len(rows)} strongest of {len(effects)} effects" if len(rows) < len(effects) else "",
+        title=title,
+        alt=title,
+        note=f"the {len(rows)} strongest of {len(effects)} effects" if len(rows) < len(effects) else "",
+        data=rows[["level", "workload", "speedup", "low", "high", "verdict", "pairs"]],
+        about=(effects["framework"].iloc[0], effects["switched"].iloc[0]),
         figure=figure,
     )
 

@@ -13,8 +13,9 @@ from matplotlib.ticker import FixedLocator
 
 from harness import units
 from harness.reading import LevelSweep, SizeSweep
-from harness.report.drawing import INK, Drawn, clipped, slug, styled, write_ticks
-from harness.report.words import crossover_in_words, knee_in_words
+from harness.report.anchors import slug
+from harness.report.figures.drawing import INK, Drawn, clipped, styled, write_ticks
+from harness.report.thresholds import crossover_in_words, knee_in_words
 
 _PALETTE = [*map(str, sns.color_palette("colorblind").as_hex())]
 _BLUE, _ORANGE, _GREEN = _PALETTE[0], _PALETTE[1], _PALETTE[2]
@@ -62,7 +63,11 @@ def _level_figure(sweep: LevelSweep, kind: str, panels: Sequence[_Panel], *, log
     return Drawn(
         kind=kind,
         name=slug(f"{kind}-{sweep.workload}-{sweep.held}"),
-        caption=knee_in_words(sweep),
+        title=_title(sweep.workload, sweep.held),
+        alt=knee_in_words(sweep),
+        note=knee_in_words(sweep),
+        data=ran[["at", "items_per_s", "memory_bytes"]],
+        about=(sweep.framework, kind),
         figure=figure,
     )
 
@@ -92,7 +97,11 @@ def by_size(sweeps: Sequence[SizeSweep]) -> Drawn:
     return Drawn(
         kind="size",
         name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.held}"),
-        caption=" ".join(crossover_in_words(sweep) for sweep in sweeps),
+        title=_title(first.workload, first.held),
+        alt=" ".join(crossover_in_words(sweep) for sweep in sweeps),
+        note=" ".join(crossover_in_words(sweep) for sweep in sweeps),
+        data=pd.concat([sweep.arms for sweep in sweeps])[["level", "size", "speedup", "low", "high", "verdict"]],
+        about=(first.framework, sweeps[0].arms["switched"].iloc[0]),
         figure=figure,
     )
 

@@ -9,9 +9,10 @@ from itertools import chain, count, islice
 import pandas as pd
 
 from harness.reading import SizeSweep, level_sweeps, size_sweeps
-from harness.report.drawing import Drawn
-from harness.report.forest import forest
-from harness.report.sweeps import by_batch, by_size, by_workers
+from harness.reading.table import by_technique
+from harness.report.figures.drawing import Drawn
+from harness.report.figures.effects import forest
+from harness.report.figures.sweeps import by_batch, by_size, by_workers
 
 _MOST = 200  # figures; a run of every benchmark has about thirty
 
@@ -27,8 +28,8 @@ def draw(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> list[Drawn]
 
 
 def _all(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> Iterator[Drawn]:
-    for module in effects["module"].unique() if len(effects) else ():
-        yield forest(effects[effects["module"] == module], module.removeprefix("test_").replace("_", " "), noise)
+    for framework, technique, found in by_technique(effects):
+        yield forest(found, f"{technique} ({framework})", noise)
     for sweep in level_sweeps(arms, "batch_size"):
         yield by_batch(sweep)
     for sweep in level_sweeps(arms, "workers"):
