@@ -43,6 +43,18 @@ def test_the_stored_file_of_schema_version_2_is_read_for_ever():
     assert (both.placement.outputs, both.placement.kernels) == (["cpu"], 0)
 
 
+def test_the_stored_file_of_schema_version_3_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v3.json"))
+    assert stored.schema_version == 3
+    assert (len(stored.trials), sum(len(each.arms) for each in stored.trials)) == (14, 48)
+    by_id = {each.id: each for each in stored.trials}
+    one, both = by_id["benchmarks/test_numpy_threads.py::test_numpy_threads[matrix-product-100000]"].arms
+    assert one.timing is not None
+    assert (len(one.timing.warmup_s), one.timing.warmup_s[0]) == (40, 0.0007039)
+    assert both.effect is not None
+    assert (len(both.effect.log_ratios_in_order), both.effect.log_ratios_in_order[0]) == (40, 0.6721)
+
+
 def test_a_number_that_is_not_finite_is_left_out_of_a_file(tmp_path):
     wild = arm({"amp": "fp16"}, price=Price(error=math.inf), observed={"wait_share": math.nan, "rss_bytes": 2.0})
     (read,) = read_run(save(run(trial(wild)), tmp_path / "0001_a.json")).trials[0].arms
