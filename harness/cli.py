@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.errors import HarnessError
+from harness.errors import BadInput, HarnessError
 
-CERTIFICATES = Path("certificates")
+if TYPE_CHECKING:  # pandas and the figures load only inside the command that needs them
+    from harness.reading import KeptCertificates, Result
+
+RESULTS, CERTIFICATES = Path("results"), Path("certificates")
 
 
 class _BadInputError(click.ClickException):
@@ -60,39 +63,83 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.argument("results", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--output", type=click.Path(path_type=Path), default=Path("reports"), help="Folder of the reports.")
+@click.option("--title", default="", help="Heading of the page and of the Markdown. Default: a question.")
+@click.option(
+    "--format",
+    "wanted",
+    type=click.Choice(["html", "markdown", "csv", "latex", "parquet"]),
+    default="html",
+    help="html writes the folder; markdown, csv and latex are printed instead. Default: html",
+)
 @click.option(
     "--certificates",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of the calibration certificates. Default: certificates",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def report(results: Path, output: Path, certificates: Path | None, as_json: bool) -> None:
+def report(
+    results: tuple[Path, ...], output: Path, title: str, wanted: str, certificates: Path | None, as_json: bool
+) -> None:
     """Render the newest run under RESULTS, a result file or a folder (default: results), as a page.
 
-    Writes index.html, summary.md and the figures into a folder of the run's name below --output, which is
-    reports unless named. The page carries the newest calibration certificate of the run's machine.
+    Several RESULTS become one report: of each the newest run, side by side. Writes index.html, summary.md, the effects
+    as effects.csv, effects.parquet and effects.tex, and the figures into a folder of the runs' names below --output,
+    which is reports unless named. The page carries the newest calibration certificate of each run's machine.
 
     \b
     Example:
       accelbench report results/ --output reports/
       accelbench report results/MACHINE/0001_first.json --json
+      accelbench report results/MACHINE results/OTHER --title "Two machines"
+      accelbench report --format markdown > comment.md
     """  # noqa: D301  click reads \b as "keep these lines"
-    from harness.reading import facts, find_certificates, find_results
-    from harness.report import write_report
+    if wanted == "parquet":
+        raise BadInput("--format parquet: Parquet is a file and not printed; --format html writes effects.parquet")
+    if as_json and wanted != "html":
+        raise BadInput(f"--json and --format {wanted} both print; give one of them")
+    from harness.reading import facts
+    from harness.report import report_as_text, write_report
     from harness.untrusted import shown
 
-    found = find_results(results)
-    newest = found.results[0]
-    kept = find_certificates(certificates or CERTIFICATES, newest.run.machine)
-    for error in (*found.unreadable, *kept.unreadable):
-        click.echo(f"Warning: {error}; skipped", err=True)
-    page = write_report(newest, output, kept)
+    runs = _newest_of(results or (RESULTS,))
+    kept = _certificates_of(runs, certificates or CERTIFICATES)
+    if wanted != "html":
+        click.echo(report_as_text(wanted, runs, kept, shown(title)).encode(), nl=False)  # UTF-8 on every terminal
+        return
+    page = write_report(runs, output, kept, shown(title))
     if as_json:
-        click.echo(json.dumps({"report": str(page), **facts(newest)}, indent=2))
+        told = [facts(run) for run in runs]
+        click.echo(json.dumps({"report": str(page), **(told[0] if len(told) == 1 else {"runs": told})}, indent=2))
     else:
-        click.echo(f"report of {shown(str(newest.path))}: {shown(str(page))}")
+        click.echo(f"report of {', '.join(shown(str(run.path)) for run in runs)}: {shown(str(page))}")
+
+
+def _newest_of(paths: Iterable[Path]) -> list[Result]:
+    """Return the newest run of each path, none twice, and warn of what could not be read on the way to it."""
+    from harness.reading import find_newest
+
+    runs: dict[Path, Result] = {}
+    for path in paths:
+        found = find_newest(path)
+        _warn(found.unreadable)
+        runs.setdefault(found.results[0].path.resolve(), found.results[0])
+    return list(runs.values())
+
+
+def _certificates_of(runs: Iterable[Result], folder: Path) -> dict[str, KeptCertificates]:
+    from harness.reading import find_certificates
+
+    kept = {run.run.machine: find_certificates(folder, run.run.machine) for run in runs}
+    for found in kept.values():
+        _warn(found.unreadable)
+    return kept
+
+
+def _warn(unreadable: Iterable[HarnessError]) -> None:
+    for error in unreadable:
+        click.echo(f"Warning: {error}; skipped", err=True)
 
 
 @main.command()

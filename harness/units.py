@@ -9,7 +9,7 @@ _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _COUNTS = ((1e12, " T "), (1e9, " G "), (1e6, " M "), (1e3, " k "), (1.0, " "))
 _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 _ROUNDS_UP = 0.9995  # from this share of a unit on, three digits would read 1000 of the next smaller one
-_ROUNDING_ERROR = 1e-4  # a relative error below this is what reordered float32 operations cost
+ROUNDING_ERROR = 1e-4  # a relative error below this is what reordered float32 operations cost
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -80,7 +80,7 @@ def percent(fraction: float) -> str:
 
 def error(relative: float) -> str:
     """Return a relative numeric error such as ``0.42 %``; mere rounding reads ``below 0.01 %``."""
-    return f"below {percent(_ROUNDING_ERROR)}" if 0 < relative < _ROUNDING_ERROR else percent(relative)
+    return f"below {percent(ROUNDING_ERROR)}" if 0 < relative < ROUNDING_ERROR else percent(relative)
 
 
 def named(name: str, value: float) -> str:

@@ -50,9 +50,18 @@ def document() -> dict[str, Any]:
         trial(*(arm({name: level}, 1.0 / int(level), effect=half, **measured) for level in ("1", "2", "4")))
         for name in ("batch_size", "workers")
     ]
+    stacked = [
+        trial(
+            arm({name: first}, 1.0, **measured), *(arm({name: level}, 0.5, effect=half) for level in others),
+            id=f"benchmarks/test_stack.py::test_{name}",
+        )
+        for name, first, *others in (("log_interval", "never", "every-10", "every-step"), ("stack", "0", "+a", "+b"))
+    ]  # fmt: skip
+    ways = (arm({"pin": pin, "async": sent}, 0.5, effect=half, **measured) for pin in "01" for sent in "01")
+    both = trial(*ways, id="benchmarks/test_pin.py::test_pin")
     relief = trial(arm({"relief": "none"}, 1.0, **measured), arm({"relief": "decoded"}, 0.5, effect=half))
     ceilings = [Ceiling(name="cpu memory", per_s=2e10, unit="byte")]
-    made = to_json(run(*sizes, *levels, relief, ceilings=ceilings, spent_s={"build": 2.0}))
+    made = to_json(run(*sizes, *levels, *stacked, both, relief, ceilings=ceilings, spent_s={"build": 2.0}))
     return {"benchmarks": [{"name": "x"}], "datetime": "2026-01-01T00:00:00+00:00", "accelbench": made}
 
 

@@ -171,8 +171,9 @@ def spoiled(tmp_path_factory) -> Path:
     """The page of a run in which every text that the schema leaves open is hostile."""
     text = " ".join([*MARKUP, "\u202egpj", "| a |", "$\\frac{$", "{{ 7 * 7 }}", "`code`", "# big"])
     made = document()
-    for each in made["accelbench"]["trials"]:
-        each |= dict.fromkeys(("id", "module", "framework", "workload", "summary", "unit"), text) | {
+    for number, each in enumerate(made["accelbench"]["trials"]):
+        each |= dict.fromkeys(("module", "framework", "workload", "summary", "unit"), text) | {
+            "id": f"{text} {number}",
             "problem": {text: text}, "fixed": {text: text}, "remarks": [text], "disturbance": {text: 1.0},
         }  # fmt: skip
         for one in each["arms"]:
@@ -186,6 +187,7 @@ def spoiled(tmp_path_factory) -> Path:
 
 def test_markup_in_a_file_is_text_on_the_page(spoiled):
     html = spoiled.read_text()
+    html = html.replace("<script>", "", 1)  # the page's own
     assert re.findall(r"<script|<img|onerror=alert\(1\)>|href=.javascript|href=.http", html) == []
     assert "&lt;script&gt;" in html
     assert "\u202e" not in html

@@ -4,7 +4,7 @@ from harness.reading.bottleneck import Bottleneck, bottlenecks
 from harness.reading.certificates import KeptCertificates, find_certificates
 from harness.reading.crossover import SizeSweep, size_sweeps
 from harness.reading.facts import facts
-from harness.reading.files import Found, Result, find_results
+from harness.reading.files import Found, Result, find_newest, find_results
 from harness.reading.levels import LevelSweep, level_sweeps
 from harness.reading.table import effects, load
 
@@ -19,6 +19,7 @@ __all__ = [
     "effects",
     "facts",
     "find_certificates",
+    "find_newest",
     "find_results",
     "level_sweeps",
     "load",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.reading.table import in_words
+from harness.reading.table import held_in_words, in_words
 
 _BEYOND = 50.0  # the log of a ratio that stands for an interval without a bound
 
@@ -79,7 +79,7 @@ def _sweep(arms: pd.DataFrame, axis: str) -> SizeSweep:
         test=first["test"],
         workload=first["workload"],
         framework=first["framework"],
-        held=", ".join(part for part in (in_words(others), in_words(first["fixed"])) if part),
+        held=held_in_words(others, first["fixed"]),
         level=first["level"],
         against=first["against"],
         axis=axis.replace("_", "-"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from heapq import merge
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,6 @@ def find_results(path: Path | str) -> Found:
         return Found(results=[_open(path)])
     results, unreadable = [], []
     for file in sorted(_json_files(path)):
-        if any(part.startswith(".") for part in file.relative_to(path).parts):
-            continue  # a draft of a run that was killed while it saved
         try:
             results.append(_open(file))
         except UnreadableResult as error:
@@ -65,6 +64,57 @@ def find_results(path: Path | str) -> Found:
         raise _nothing(path, unreadable)
     results.sort(key=lambda result: (result.taken or _EARLIEST, result.number), reverse=True)
     return Found(results=results, unreadable=unreadable)
+
+
+def find_newest(path: Path | str) -> Found:
+    """Return the result in a file, or the newest one in a folder and those below it, opening no more than it must.
+
+    Trusted is that the numbers in a folder ascend with time, as pytest-benchmark gives them: of each folder the highest
+    number is looked at, and every file without a number. Among these the files' ``datetime`` decides. One that cannot
+    be read is told, and the next lower number takes its place.
+
+    Raises:
+        BadInput: there is no such path, or nothing below it is a result.
+        UnreadableResult: the file is truncated, of a newer schema or not ours.
+    """
+    path = Path(path)
+    if not _is_folder(path):
+        return Found(results=[_open(path)])
+    unreadable: list[UnreadableResult] = []
+    ordered = [_newest_first(series, unreadable) for series in _series(path)]
+    for _, _, file in merge(*ordered, reverse=True):  # looks at the next of a series when it has used up the last
+        try:
+            return Found(results=[_open(file)], unreadable=unreadable)
+        except UnreadableResult as error:
+            unreadable.append(error)
+    raise _nothing(path, unreadable)
+
+
+def _series(folder: Path) -> Iterable[list[Path]]:
+    """Return files whose order is known, the newest last: the numbered ones of a folder, and each other one alone."""
+    series: dict[Path, list[Path]] = {}
+    for file in sorted(_json_files(folder), key=lambda file: (_number(file), file.name)):
+        series.setdefault(file.parent if _number(file) else file, []).append(file)
+    return series.values()
+
+
+def _newest_first(series: list[Path], unreadable: list[UnreadableResult]) -> Iterator[tuple[datetime, int, Path]]:
+    """Yield when each file was made, its number and the file, having read no more of it than that.
+
+    What does not say when it was made comes last.
+    """
+    timeless = []
+    for file in reversed(series):
+        try:
+            taken = _time((read_document(file, "datetime") or {}).get("datetime"))
+        except UnreadableResult as error:
+            unreadable.append(error)
+        else:
+            if taken:
+                yield taken, _number(file), file
+            else:
+                timeless.append(file)
+    yield from ((_EARLIEST, _number(file), file) for file in timeless)
 
 
 def _is_folder(path: Path) -> bool:
@@ -83,10 +133,16 @@ def _is_folder(path: Path) -> bool:
 
 
 def _json_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that may be results; hidden is a draft of a run that was killed while it saved."""
     for place, folders, names in os.walk(folder):
-        if len(Path(place).relative_to(folder).parts) == _DEEPEST:
-            folders.clear()
-        yield from (Path(place, name) for name in names if name.endswith(".json"))
+        deepest = len(Path(place).relative_to(folder).parts) == _DEEPEST
+        folders[:] = [] if deepest else [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if name.endswith(".json") and not name.startswith("."))
+
+
+def _number(path: Path) -> int:
+    match = _NUMBERED.fullmatch(path.stem)
+    return int(match["number"]) if match else 0
 
 
 def _open(path: Path) -> Result:
@@ -96,7 +152,7 @@ def _open(path: Path) -> Result:
     return Result(
         path=path,
         name=shown(match["name"] if match else path.stem),
-        number=int(match["number"]) if match else 0,
+        number=_number(path),
         taken=_time(document.get("datetime")),
         run=run,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -52,12 +53,28 @@ class LevelSweep:
         return int(self.ran["at"].max())
 
     @property
+    def kept(self) -> float:
+        """The share of the best throughput that is left at the limit."""
+        ran = self.ran
+        return float(ran["items_per_s"].iloc[ran["at"].argmax()] / ran["items_per_s"].max())
+
+    @property
+    def decided(self) -> bool:
+        """Whether any level is known to be faster or slower than the baseline, where that is among them."""
+        return not self.arms["baseline"].any() or bool(self.arms["verdict"].isin(["faster", "slower"]).any())
+
+    @property
+    def stopper(self) -> pd.Series[Any] | None:
+        """The smallest level beyond the limit, which did not run; None where none was asked for."""
+        larger = self.arms[self.arms["at"] > self.limit]
+        return None if larger.empty else larger.iloc[0]
+
+    @property
     def stopped_by(self) -> str:
         """What kept a larger level from running, in words; empty where none was asked for."""
-        larger = self.arms[self.arms["at"] > self.limit]
-        if larger.empty:
+        stopper = self.stopper
+        if stopper is None:
             return ""
-        stopper = larger.iloc[0]
         if stopper["outcome"] == "out-of-memory":
             return f"out of memory at {stopper['at']}"
         return f"{stopper['at']} did not run: {stopper['reason'] or stopper['outcome']}"

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.reading.files import Result
 from harness.record import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord
 from harness.units import count, plural
 
-_FLOATS = ("s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s", "memory_bytes", "error", "tolerance")
+_FLOATS = (
+    "s_per_iteration", "q1_s_per_iteration", "q3_s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s",
+    "memory_bytes", "error", "tolerance",
+)  # fmt: skip
 _COUNTS = ("blocks", "iterations_per_block", "warmup_blocks")
 _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is still one of numbers
     **{f"{prefix}{name}": float for prefix in ("", "baseline_") for name in _FLOATS},
     **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
-    **dict.fromkeys(("items", "share", "speedup", "low", "high"), float),
+    **dict.fromkeys(("items", "baseline_items", "share", "speedup", "low", "high"), float),
     **dict.fromkeys(("pairs", "workers"), "Int64"),
 }
 
@@ -28,7 +32,8 @@ def load(results: Iterable[Result]) -> pd.DataFrame:
     ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one, else the rise of
     resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and for an arm
     without a speed. ``share`` is the largest share of a ceiling that the arm reached, ``ceiling`` which one that is.
-    What arms observed besides time stands in columns named ``observed_``.
+    What arms observed besides time stands in columns named ``observed_``. Half of an arm's samples lie between
+    ``q1_s_per_iteration`` and ``q3_s_per_iteration``.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -49,13 +54,22 @@ def by_technique(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a table's rows as mappings, with None for what is missing."""
-    missing_as_none = frame.astype(object).where(frame.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in missing_as_none.to_dict("records")]
+    columns = [
+        [None if missing else value for value, missing in zip(frame[name].tolist(), frame[name].isna(), strict=True)]
+        for name in frame
+    ]
+    names = [str(name) for name in frame]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def in_words(levels: Mapping[str, Any], number: Callable[[float], str] = count) -> str:
     """Return levels or options such as ``pin-memory on, elements 1,000``."""
     return ", ".join(f"{name.replace('_', '-')} {_value(value, number)}" for name, value in levels.items())
+
+
+def held_in_words(*levels: Mapping[str, Any]) -> str:
+    """Return what several arms have in common, such as their problem and what was fixed."""
+    return ", ".join(filter(None, map(in_words, levels)))
 
 
 def _value(value: Any, number: Callable[[float], str]) -> str:
@@ -85,6 +99,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 **_effect(arm.effect if position and arm.outcome == "measured" else None),
                 **compared,
                 "baseline_flags": baseline.flags,
+                "baseline_items": baseline.items,
                 **{f"observed_{name}": value for name, value in arm.observed.items()},
             }
 
@@ -143,8 +158,11 @@ def _figures(arm: ArmRecord, memory_kind: str) -> dict[str, Any]:
 
 def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
     per_item_s = timing.median_s / items if timing and items else None
+    q1_s, q3_s = _quartiles(timing.quantiles_s) if timing else (None, None)
     return {
         "s_per_iteration": timing.median_s if timing else None,
+        "q1_s_per_iteration": q1_s,
+        "q3_s_per_iteration": q3_s,
         "s_per_item": per_item_s,
         "items_per_s": 1 / per_item_s if per_item_s else None,
         "cold_s": timing.cold_s if timing else None,
@@ -154,6 +172,14 @@ def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
         "warmup_blocks": timing.warmup_blocks if timing else None,
         "warmup_settled": timing.warmup_settled if timing else None,
     }
+
+
+def _quartiles(quantiles: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return between what the middle half lies, from evenly spaced quantiles."""
+    if not quantiles:
+        return None, None
+    first, third = np.interp([0.25, 0.75], np.linspace(0, 1, len(quantiles)), quantiles)
+    return float(first), float(third)
 
 
 def _price(price: Price, memory_kind: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Figures, tables and the page, from runs. No framework, no pytest, no network."""
 
 from harness.report.certificate import certificate_page, in_brief
-from harness.report.page import write_report
+from harness.report.page import report_as_text, write_report
 
-__all__ = ["certificate_page", "in_brief", "write_report"]
+__all__ = ["certificate_page", "in_brief", "report_as_text", "write_report"]

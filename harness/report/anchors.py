@@ -15,18 +15,22 @@ class Anchors:
 
     prefix: str = ""
 
+    @classmethod
+    def of(cls, place: int) -> Anchors:
+        """Return the anchors of the run at a place on the page, counted from 0; the first one's need no prefix."""
+        return cls(prefix=f"run-{place + 1}-" if place else "")
+
     def trial(self, name: str) -> str:
         """Return the anchor of a trial, from its id."""
-        told_apart = blake2b(name.encode(), digest_size=2).hexdigest()  # slugs of two ids may be one
-        return f"{self.prefix}trial-{slug(name.rpartition('::')[2])}-{told_apart}"
+        return f"{self.prefix}trial-{slug(name.rpartition('::')[2])}-{_digest(name)}"
 
     def technique(self, framework: str, technique: str) -> str:
         """Return the anchor of a technique in a framework."""
-        return f"{self.prefix}technique-{slug(framework)}-{slug(technique)}"
+        return f"{self.prefix}technique-{_exact(framework)}-{_exact(technique)}"
 
     def workload(self, workload: str) -> str:
         """Return the anchor of a workload."""
-        return f"{self.prefix}workload-{slug(workload)}"
+        return f"{self.prefix}workload-{_exact(workload)}"
 
     def section(self, name: str) -> str:
         """Return the anchor of a section that every run has."""
@@ -36,3 +40,12 @@ class Anchors:
 def slug(text: str) -> str:
     """Return a name for a file or an anchor: words of letters and digits, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST_SLUG].strip("-") or "unnamed"
+
+
+def _exact(text: str) -> str:
+    """Return a slug that no other text has."""
+    return text if slug(text) == text else f"{slug(text)}-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=2).hexdigest()

@@ -14,10 +14,14 @@ _HEADINGS = {
     "cpu": "Processor",
     "cupy": "CuPy",
     "env": "Environment variables",
+    "keras": "Keras",
     "memory": "Memory",
     "numpy": "NumPy",
+    "pillow": "Pillow",
+    "tensorflow": "TensorFlow",
     "torch": "PyTorch",
 }
+_LONGEST = 4  # kinds of time that a sentence names
 
 
 def machine_in_words(identity: Identity) -> str:
@@ -26,6 +30,33 @@ def machine_in_words(identity: Identity) -> str:
     each = [f"{f'{count} × ' if count > 1 else ''}{name} ({gib} GiB)" for (name, gib), count in gpus.items()]
     cores = units.plural(identity.cpu_cores, "core")
     return f"{identity.cpu_model}, {cores}, {identity.memory_gib} GiB of memory, {' and '.join(each) or 'no GPU'}"
+
+
+def software_in_words(environment: Environment) -> str:
+    """Say in one sentence what ran: the system, Python and every library that was asked, with its build."""
+    told = environment.configuration
+    system = [told[name] for name in ("os", "python") if name in told]
+    libraries = [name.removesuffix(".version") for name in told if name.endswith(".version")]
+    return "; ".join(filter(None, (", ".join(system), ", ".join(_library(name, told) for name in libraries))))
+
+
+def _library(name: str, told: Mapping[str, str]) -> str:
+    build, threads = told.get(f"{name}.built_for"), told.get(f"{name}.threads")
+    details = [
+        f"built for {build}" if build else "",
+        f"{threads} threads" if threads else "",
+        told.get(f"{name}.unavailable", ""),
+    ]
+    said = ", ".join(filter(None, details))
+    return f"{_HEADINGS.get(name, name)} {told[f'{name}.version']}{f' ({said})' if said else ''}"
+
+
+def time_in_words(run: Run) -> str:
+    """Say how long a run took, and for what it took most; empty where it does not tell."""
+    if not run.spent_s:
+        return ""
+    most = ", ".join(f"{kind} {said.rpartition(', ')[2]}" for kind, said in _shares(run.spent_s)[:_LONGEST])
+    return f"The run took {units.minutes(sum(run.spent_s.values()))}: {most}"
 
 
 def configuration_in_words(run: Run) -> list[tuple[str, Facts]]:

@@ -1,39 +1,88 @@
-"""One run as a page, a summary and figures."""
+"""One run, or several, as a folder: the page, figures, a summary, and the effects for other programs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import BadInput
 from harness.reading import KeptCertificates, Result
+from harness.report.anchors import Anchors
 from harness.report.certificate import certified
 from harness.report.content import Page, part_of
+from harness.report.csv_text import csv_text
+from harness.report.exports import as_latex, as_parquet, table_of_effects
+from harness.report.figures.drawing import Drawn
 from harness.report.rendering import rendered
+from harness.report.side_by_side import side_by_side, told_apart
+from harness.report.summary import as_markdown
 
-_TITLE = "Which acceleration techniques pay here?"
-_WRITTEN_FROM = {"index.html": "page.html.j2", "summary.md": "summary.md.j2"}
+TITLE = "Which acceleration techniques pay here?"
+_LONGEST_NAME = 100  # characters of the names of several runs
+Certificates = Mapping[str, KeptCertificates]  # by machine
 
 
-def write_report(result: Result, output: Path, certificates: KeptCertificates | None = None, title: str = "") -> Path:
-    """Write ``index.html``, ``summary.md`` and the figures into a folder of the run's name, and return the page.
+def write_report(
+    results: Result | Sequence[Result], output: Path, certificates: Certificates | None = None, title: str = ""
+) -> Path:
+    """Write the report of a run, or of several, into a folder of their names, and return the page.
 
-    ``certificates`` are those of the run's machine.
+    Beside ``index.html`` and the figures stand ``summary.md`` and the effects as ``effects.csv``, ``.parquet`` and
+    ``.tex``.
 
     Raises:
         BadInput: the folder cannot be written.
     """
-    folder = output / (re.sub(r"[^\w.-]+", "-", result.name).strip(".-") or "unnamed")
-    part = part_of(result, certified(certificates or KeptCertificates(), result.run.environment, folder))
-    content = Page(title=title or _TITLE, runs=[part])
+    results = [results] if isinstance(results, Result) else results
+    folder, kept = output / folder_name(results), certificates or {}
+    content, table = _page(results, folder, kept, title or TITLE), table_of_effects(results)
+    texts = {
+        "index.html": rendered("page.html.j2", content),
+        "summary.md": as_markdown(results, kept, title or TITLE),
+        "effects.csv": csv_text(table),
+        "effects.tex": as_latex(table),
+    }
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
-        for figure in part.figures:
+        for figure in _figures(content):
             figure.save(folder / "figures")
-        for name, template in _WRITTEN_FROM.items():
-            (folder / name).write_text(rendered(template, content), encoding="utf-8")
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        (folder / "effects.parquet").write_bytes(as_parquet(table))
     except OSError as error:
         raise BadInput(
             f"{folder}: the report cannot be written ({error.strerror or error}); name another folder with --output"
         ) from None
     return folder / "index.html"
+
+
+def folder_name(results: Sequence[Result]) -> str:
+    """Return the names of the runs for a path, such as ``quick-and-full``."""
+    names = [re.sub(r"[^\w.-]+", "-", label).strip(".-") or "unnamed" for label in told_apart(results)]
+    joined = "-and-".join(names)
+    return joined if len(names) == 1 or len(joined) <= _LONGEST_NAME else f"{names[0]}-and-{len(names) - 1}-more"
+
+
+def _page(results: Sequence[Result], folder: Path, kept: Certificates, title: str) -> Page:
+    parts = []
+    for place, (result, label) in enumerate(zip(results, told_apart(results), strict=True)):
+        proof = certified(kept.get(result.run.machine, KeptCertificates()), result.run.environment, folder)
+        parts.append(replace(part_of(result, proof, Anchors.of(place).prefix), name=label))
+    return Page(title=title, runs=parts, beside=side_by_side(results) if len(parts) > 1 else None)
+
+
+def _figures(content: Page) -> Iterator[Drawn]:
+    for part in content.runs:
+        yield from part.figures
+    if content.beside and content.beside.figure:
+        yield content.beside.figure
+
+
+def report_as_text(kind: str, results: Sequence[Result], certificates: Certificates, title: str = "") -> str:
+    """Return what a report holds as one text, of the kind "markdown", "csv" or "latex"."""
+    if kind == "markdown":
+        return as_markdown(results, certificates, title or TITLE)
+    table = table_of_effects(results)
+    return csv_text(table) if kind == "csv" else as_latex(table)

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from harness.report.verdicts import COLOURS, GLYPHS, LEGEND
+from harness.report.verdicts import GLYPHS, LEGEND
 
-_MARKUP = re.compile(r"[\\`*_\[\]<>|~$&#]|:(?=//)")  # the last would make an address a link
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~$&#]|:(?=//)|(?<=[Ww]{3})\.")  # the last two would make an address a link
+_CALL = re.compile(r"@(?=\w)|#(?=\d)")  # GitHub tells the person, or links from the issue
+_SCRIPTS = ("vendor/sortable-tablesort-4.1.7/sortable.min.js", "page.js")
+# A page runs this one script, shows what it carries, and asks for nothing. https://www.w3.org/TR/CSP3/
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}'; "
+    "base-uri 'none'; form-action 'none'"
+)
 
 
 def rendered(template: str, content: Any) -> str:
     """Return a template's text with its content."""
-    return _templates().get_template(template).render(content=content, glyphs=GLYPHS, colours=COLOURS, legend=LEGEND)
+    around = {"glyphs": GLYPHS, "legend": LEGEND, "script": _script(), "policy": _policy()}
+    return _templates().get_template(template).render(content=content, **around)
+
+
+@cache
+def _script() -> str:
+    """Return the script of a page, as it stands in it."""
+    folder = files("harness.report") / "templates"
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+
+
+@cache
+def _policy() -> str:
+    """Return what a page may do, as its Content-Security-Policy."""
+    return _POLICY.format(b64encode(sha256(_script().encode()).digest()).decode())
 
 
 @cache
@@ -34,4 +58,5 @@ def _templates() -> Environment:
 
 def _plain(text: str) -> str:
     """Return text for Markdown, in which it is one line and never markup."""
-    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    marked = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    return _CALL.sub(r"\g<0>&#8203;", marked)  # a space of no width

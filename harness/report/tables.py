@@ -12,28 +12,42 @@ import pandas as pd
 
 from harness import units
 from harness.reading.table import in_words, rows_of
+from harness.report.pays import pays
 from harness.report.verdicts import GLYPHS
 
 Row = dict[str, Any]
 
+# By what verdicts are sorted: from what pays to what slows down; without one comes last.
+_STRENGTHS = {"faster": 3.0, "same": 2.0, "undecided": 1.0, "slower": 0.0}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column: its heading, and what it says of an arm. ``number`` columns are aligned at the right."""
+    """One column: its heading, and what it says of an arm. ``number`` columns are aligned at the right.
+
+    ``order`` gives the number that a row is sorted by; without it, what is said decides.
+    """
 
     heading: str
     written: Callable[[Row], str]
     number: bool = False
+    order: Callable[[Row], float | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Text in rows. ``keys`` names for each row the trial that it belongs to, ``verdicts`` its verdict or ""."""
+    """Text in rows.
+
+    ``order`` holds for each cell the number that it is sorted by, or "". ``keys`` names for each row the trial that it
+    belongs to, ``verdicts`` its verdict or "", and ``facets`` holds what rows are chosen by, such as the workload.
+    """
 
     columns: list[Column]
     rows: list[list[str]]
+    order: list[list[str]]
     keys: list[str]
     verdicts: list[str]
+    facets: list[dict[str, str]]
 
 
 def overview(arms: pd.DataFrame) -> Table:
@@ -47,9 +61,9 @@ def compared(effects: pd.DataFrame) -> Table:
     return _table(rows_of(ordered), _EFFECTS)
 
 
-def details(arms: pd.DataFrame) -> Table:
+def details(arms: list[Row]) -> Table:
     """Return how the arms of one trial were measured."""
-    return _table(rows_of(arms), [*_DETAILS, *_observed(arms)])
+    return _table(arms, [*_DETAILS, *_observed(arms[0])])
 
 
 def _table(rows: list[Row], columns: Iterable[Column]) -> Table:
@@ -58,9 +72,25 @@ def _table(rows: list[Row], columns: Iterable[Column]) -> Table:
     return Table(
         columns=filled,
         rows=[[column.written(row) for column in filled] for row in rows],
+        order=[[_order(column, row) for column in filled] for row in rows],
         keys=[row["trial"] for row in rows],
         verdicts=[row["verdict"] or "" for row in rows],
+        facets=[_facets(row) for row in rows],
     )
+
+
+def _order(column: Column, row: Row) -> str:
+    value = column.order(row) if column.order else None
+    return "" if value is None or not math.isfinite(value) else f"{value:.9g}"
+
+
+def _facets(row: Row) -> dict[str, str]:
+    return {
+        "verdict": row["verdict"] or _without_effect(row),
+        "technique": row["switched"],
+        "workload": row["workload"],
+        "framework": row["framework"],
+    }
 
 
 def _number(name: str, written: Callable[[float], str]) -> Callable[[Row], str]:
@@ -98,9 +128,21 @@ def _speedup(row: Row) -> str:
 def _verdict(row: Row) -> str:
     if row["verdict"]:
         return f"{GLYPHS[row['verdict']]} {row['verdict']}"
+    return _without_effect(row)
+
+
+def _without_effect(row: Row) -> str:
     if row["outcome"] != "measured":
         return str(row["outcome"]).replace("-", " ")
     return "baseline" if row["baseline"] else ""
+
+
+def _strength(row: Row) -> float:
+    return _STRENGTHS.get(row["verdict"], -1.0)
+
+
+def _value(name: str) -> Callable[[Row], float | None]:
+    return lambda row: row[name]
 
 
 def _error(row: Row) -> str:
@@ -127,8 +169,8 @@ def _pairs(row: Row) -> str:
     return f"{row['pairs']}{workers}{'' if row['paired'] else ', not paired'}"
 
 
-def _observed(arms: pd.DataFrame) -> list[Column]:
-    names = [str(name) for name in arms.columns if str(name).startswith("observed_")]
+def _observed(arm: Row) -> list[Column]:
+    names = [name for name in arm if name.startswith("observed_")]
     return [
         Column(
             heading=units.without_unit(name.removeprefix("observed_")),
@@ -143,18 +185,20 @@ _PLACE = [
     Column(heading="workload", written=_text("workload")),
     Column(heading="held", written=_held),
 ]
-_MEMORY = Column(heading="memory", written=_number("memory_bytes", units.size), number=True)
-_SHARE = Column(heading="share of ceiling", written=_share, number=True)
-_ERROR = Column(heading="error (allowed)", written=_error, number=True)
+_MEMORY = Column(
+    heading="memory", written=_number("memory_bytes", units.size), number=True, order=_value("memory_bytes")
+)
+_SHARE = Column(heading="share of ceiling", written=_share, number=True, order=_value("share"))
+_ERROR = Column(heading="error (allowed)", written=_error, number=True, order=_value("error"))
 _EFFECT = [
-    Column(heading="verdict", written=_verdict),
-    Column(heading="speedup (interval)", written=_speedup, number=True),
+    Column(heading="verdict", written=_verdict, order=_strength),
+    Column(heading="speedup (interval)", written=_speedup, number=True, order=_value("speedup")),
 ]
 _OVERVIEW = [
     *_PLACE,
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
     *_EFFECT,
-    Column(heading="throughput", written=_rate, number=True),
+    Column(heading="throughput", written=_rate, number=True, order=_value("items_per_s")),
     _SHARE,
     _MEMORY,
 ]
@@ -169,14 +213,15 @@ _EFFECTS = [
 _DETAILS = [
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
     *_EFFECT,
-    Column(heading="pairs", written=_pairs, number=True),
     Column(heading="time per iteration", written=_number("s_per_iteration", units.seconds), number=True),
     Column(heading="time per item", written=_number("s_per_item", units.seconds), number=True),
-    Column(heading="blocks of iterations", written=_blocks, number=True),
-    Column(heading="ran on", written=_text("placement")),
-    Column(heading="build", written=_number("build_s", units.seconds), number=True),
     Column(heading="first call", written=_number("cold_s", units.seconds), number=True),
+    Column(heading="pays", written=pays),
+    Column(heading="pairs", written=_pairs, number=True),
+    Column(heading="blocks of iterations", written=_blocks, number=True),
     Column(heading="warm-up", written=_warmup, number=True),
+    Column(heading="build", written=_number("build_s", units.seconds), number=True),
+    Column(heading="ran on", written=_text("placement")),
     _SHARE,
     _MEMORY,
     _ERROR,

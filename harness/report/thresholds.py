@@ -1,8 +1,9 @@
-"""What the findings say, in sentences."""
+"""From where on techniques pay, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -10,13 +11,23 @@ from harness import units
 from harness.reading import LevelSweep, SizeSweep, level_sweeps, size_sweeps
 
 
-def thresholds_in_words(arms: pd.DataFrame, effects: pd.DataFrame) -> Iterator[str]:
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """From where on a technique pays on one workload, and to which framework and technique that belongs."""
+
+    about: tuple[str, str]
+    said: str
+
+
+def thresholds(arms: pd.DataFrame, effects: pd.DataFrame) -> Iterator[Threshold]:
     """Yield the knee of every sweep over batch sizes and workers, and the crossover of every sweep over sizes."""
     for technique in ("batch_size", "workers"):
         for sweep in level_sweeps(arms, technique):
-            yield f"{_place(sweep)}: {knee_in_words(sweep)}"
+            about = (sweep.framework, technique.replace("_", "-"))
+            yield Threshold(about=about, said=f"{_place(sweep)}: {knee_in_words(sweep)}")
     for size in size_sweeps(effects):
-        yield f"{_place(size)}: {crossover_in_words(size)}"
+        about = (size.framework, size.arms["switched"].iloc[0])
+        yield Threshold(about=about, said=f"{_place(size)}: {crossover_in_words(size)}")
 
 
 def _place(sweep: LevelSweep | SizeSweep) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 MARKERS = {"faster": "^", "slower": "v", "same": "s", "undecided": "o"}
 # Blue and vermilion stay apart in every common colour blindness; all four reach 3:1 on white and on near-black.
@@ -12,3 +15,9 @@ LEGEND = {
     "same": "the same as the baseline within the noise zone",
     "undecided": "the measurement could not tell",
 }
+
+
+def counted(verdicts: Iterable[str]) -> str:
+    """Return how many there are of each verdict, such as ``▲ 80 faster, ▼ 13 slower``."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{glyph} {counts[verdict]} {verdict}" for verdict, glyph in GLYPHS.items() if counts[verdict])

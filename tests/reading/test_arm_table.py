@@ -1,6 +1,7 @@
 """One tidy table of every arm, and the effects in it."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -32,6 +33,13 @@ def test_every_arm_of_every_run_is_a_row(tmp_path):
 def test_speeds_are_per_item(table):
     arms = table(trial(arm({"batch_size": "4"}, 2.0, items=4.0)))
     assert arms[["s_per_item", "items_per_s"]].iloc[0].tolist() == [0.5, 2.0]
+
+
+@pytest.mark.parametrize(("quantiles_s", "half"), [((1.0, 2.0, 3.0, 5.0, 9.0), [2.0, 5.0]), ((1.0,), [1.0, 1.0])])
+def test_half_of_an_arms_samples_lie_between_its_quartiles(table, quantiles_s, half):
+    measured = arm({"amp": "fp32"}, 3.0)
+    arms = table(trial(replace(measured, timing=replace(measured.timing, quantiles_s=quantiles_s))))
+    assert arms[["q1_s_per_iteration", "q3_s_per_iteration"]].iloc[0].tolist() == half
 
 
 def test_a_candidate_is_named_by_what_differs_from_the_baseline(table):

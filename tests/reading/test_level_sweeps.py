@@ -1,7 +1,7 @@
 """Knee and limit of batch sizes and workers."""
 
 import pytest
-from runs import arm, run, save, trial
+from runs import arm, effect, run, save, trial
 
 from harness.reading import find_results, level_sweeps, load
 
@@ -67,3 +67,20 @@ def test_workers_are_swept_in_the_same_way(sweeps):
     arms = [arm({"workers": str(count)}, 1.0 / speed) for count, speed in ((0, 1.0), (1, 1.9), (2, 1.95))]
     (sweep,) = sweeps(*arms, technique="workers")
     assert (sweep.knee, sweep.best) == (1, 2)
+
+
+def test_what_is_left_of_the_best_throughput_at_the_limit_is_told(sweeps):
+    (sweep,) = sweeps(batch(1, 100), batch(2, 200), batch(4, 150))
+    assert sweep.kept == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(("verdict", "decided"), [("faster", True), ("slower", True), ("same", False)])
+def test_a_sweep_is_decided_once_a_level_is_known_to_differ_from_the_baseline(sweeps, verdict, decided):
+    other = arm({"batch_size": "2"}, 1.0, effect=effect(1.0, 1.0, 1.0, verdict))
+    (sweep,) = sweeps(batch(1, 100), other)
+    assert sweep.decided is decided
+
+
+def test_a_sweep_without_the_baseline_claims_no_doubt(sweeps):
+    arms = [batch(size, 100 * size, amp=amp) for amp in ("fp32", "bf16") for size in (1, 2)]
+    assert [sweep.decided for sweep in sweeps(*arms)] == [False, True]

@@ -1,11 +1,13 @@
 """What is not believed, and what is doubtful, stands on the page with its sentence."""
 
 import pytest
+from pages import result_of
 from runs import arm, effect, run, save, trial
 
-from harness.reading import find_results
+from harness.reading import find_results, load
 from harness.record import Placement, Rate
 from harness.report import write_report
+from harness.report.lost import doubted as doubted_arms
 
 CACHED, ELSEWHERE, BEYOND = "its output is cached", "its output lies on cpu", "it implies 4,200 % of cpu memory"
 HANDICAPPED = "the baseline reaches 2 % of cpu memory: it may be handicapped"
@@ -28,15 +30,14 @@ def doubted(tmp_path_factory):
 
 
 def test_a_claim_says_what_is_doubtful_about_its_arms(doubted):
-    html, summary = doubted.read_text(), (doubted.parent / "summary.md").read_text()
+    html = doubted.read_text()
     claim = html[html.index("What pays") : html.index("What is not believed")]
-    assert f"Doubtful: {HANDICAPPED}." in claim
-    assert f"Doubtful: {HANDICAPPED}." in summary
+    assert "Doubtful: the baseline reaches 2 % of cpu memory." in claim
 
 
 def test_doubtful_arms_are_listed_by_reason(doubted):
     html = doubted.read_text()
-    listed = html[html.index("What is doubtful") : html.index("Machine and configuration</h2>")]
+    listed = html[html.index("What is doubtful") : html.index("Machine and configuration<")]
     assert f"<strong>1 arm doubtful</strong>: {HANDICAPPED}." in listed
     assert "pace slow on net" in listed
 
@@ -46,11 +47,20 @@ def test_doubtful_arms_are_listed_by_reason(doubted):
     [("1 arm with wrong work", CACHED), ("1 arm misplaced", ELSEWHERE), ("1 arm impossible", BEYOND)],
 )
 def test_an_arm_that_is_not_believed_shows_its_sentence_instead_of_a_speed(doubted, counted, reason):
-    html, summary = doubted.read_text(), (doubted.parent / "summary.md").read_text()
+    html = doubted.read_text()
     listed = html[html.index("What is not believed") : html.index("What is doubtful")]
     assert f"<strong>{counted}</strong>: {reason}." in listed
-    assert f"- **{counted}**: {reason}." in summary
 
 
 def test_where_an_arm_ran_stands_in_its_trial(doubted):
     assert "cuda:0, cpu, 1,200 kernels" in doubted.read_text()
+
+
+def test_arms_whose_reasons_differ_in_numbers_only_are_listed_together():
+    def slow(share, size):
+        flag = f"the baseline reaches {share} % of cpu matrix fp32"
+        return trial(arm({"pace": "slow"}, 2.0, flags=[flag]), id=str(size), problem={"elements": size})
+
+    (group,) = doubted_arms(load([result_of(run(slow(3.6, 1), slow(0.2, 10), slow(4, 100)))]))
+    assert (group.counted, group.reason) == ("3 arms doubtful", "the baseline reaches 0.2–4 % of cpu matrix fp32")
+    assert group.named == "pace slow on net (torch)"

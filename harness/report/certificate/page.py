@@ -18,7 +18,7 @@ from harness.reading.certificates import (
     spread,
     time_to_decide_s,
 )
-from harness.report.certificate.figures import coverage_figure, dose_figure
+from harness.report.certificate.figures import coverage_figure, dose_figure, error_figure
 from harness.report.certificate.words import (
     at_least,
     at_most,
@@ -132,7 +132,7 @@ def _more_work(certificate: Certificate) -> Part:
         said=f"One arm does a known amount more of the other’s work.{edge}",
         headings=("more", "work", "measured", "called slower", "found", "within interval", *_TIMES),
         rows=[row(group) for group in by(duels, "neighbours", "dose", "work").values()],
-        figures=[dose_figure(certificate.duels)] if duels else [],
+        figures=[dose_figure(certificate.duels), error_figure(duels)] if duels else [],
     )
 
 

@@ -14,7 +14,7 @@ from harness.record import Environment
 
 PROVED_DOSE = 0.03  # so much more work must be seen
 _NAMED = 4  # changes of a configuration
-_NONE = "No calibration certificate of this machine was found; accelbench calibrate makes one."
+NO_CERTIFICATE = "No calibration certificate of this machine was found; accelbench calibrate makes one."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Certified:
 def certified(kept: KeptCertificates, environment: Environment, folder: Path) -> Certified:
     """Return what the report in a folder carries of a certificate, or that there is none."""
     if kept.newest is None or kept.path is None:
-        return Certified(said=[_NONE])
+        return Certified(said=[NO_CERTIFICATE])
     page = kept.path.with_suffix(".html")
     return Certified(
         said=[

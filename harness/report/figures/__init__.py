@@ -9,10 +9,21 @@ from itertools import chain, count, islice
 import pandas as pd
 
 from harness.reading import SizeSweep, level_sweeps, size_sweeps
+from harness.reading.interactions import interactions
+from harness.reading.ladders import ladders
+from harness.reading.log_intervals import log_intervals
+from harness.reading.pareto import tradeoffs
+from harness.reading.shares import ceiling_shares
 from harness.reading.table import by_technique
+from harness.report.figures.ceilings import ceiling_figure
+from harness.report.figures.crossover import by_size
 from harness.report.figures.drawing import Drawn
 from harness.report.figures.effects import forest
-from harness.report.figures.sweeps import by_batch, by_size, by_workers
+from harness.report.figures.interaction import combined
+from harness.report.figures.ladder import climb
+from harness.report.figures.log_interval import by_log_interval
+from harness.report.figures.pareto import tradeoff
+from harness.report.figures.sweeps import by_batch, by_workers
 
 _MOST = 200  # figures; a run of every benchmark has about thirty
 
@@ -28,13 +39,20 @@ def draw(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> list[Drawn]
 
 
 def _all(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> Iterator[Drawn]:
-    for framework, technique, found in by_technique(effects):
-        yield forest(found, f"{technique} ({framework})", noise)
+    for _, _, found in by_technique(effects):
+        yield forest(found, noise)
+    for framework, technique, priced in tradeoffs(effects):
+        yield tradeoff(framework, technique, priced)
     for sweep in level_sweeps(arms, "batch_size"):
         yield by_batch(sweep)
     for sweep in level_sweeps(arms, "workers"):
         yield by_workers(sweep)
+    yield from (by_log_interval(found, noise) for found in log_intervals(effects))
+    yield from map(climb, ladders(arms))
+    yield from (combined(found, noise) for found in interactions(arms))
     together: dict[tuple[str, ...], list[SizeSweep]] = {}
     for size in size_sweeps(effects):
         together.setdefault((size.test, size.workload, size.framework, size.held, size.axis), []).append(size)
     yield from map(by_size, together.values())
+    for shares in ceiling_shares(arms):
+        yield ceiling_figure(shares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,25 +17,41 @@ import matplotlib as mpl
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import FuncFormatter, NullLocator
+from pandas.api.types import is_numeric_dtype
+
+from harness import units
+from harness.report.csv_text import csv_text
+from harness.report.figures.inline import inlined, well_formed
 
 INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
-WIDTH_IN, WIDER_IN = 4.6, 5.6  # narrow enough that nine-point text stays legible on a telephone
+WIDTH_IN, WIDER_IN = 4.6, 5.0  # narrow enough that text of this size stays legible on a telephone
+_TEXT_PT, _TITLE_PT = 9, 10
+_PNG_DPI = 160
+_LINE_HEIGHT = 1.25  # of a title, as a multiple of its size
+_MARGIN_PT = 4  # at either end of a title's lines
 _LONGEST_LABEL = 70  # characters
+_LONGEST_TITLE = 240
 _STYLE: Any = {  # matplotlib types each key apart
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": LINE,
     "axes.labelcolor": INK,
     "axes.titlecolor": INK,
     "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
+    "axes.titlesize": _TEXT_PT,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "figure.facecolor": PAPER,
+    "figure.titlesize": _TITLE_PT,
+    "figure.titleweight": "bold",
     "axes.facecolor": "none",
-    "font.size": 9,
+    "font.size": _TEXT_PT,
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that every machine draws the same
     "grid.color": LINE,
     "grid.linewidth": 0.6,
@@ -52,10 +69,11 @@ _STYLE: Any = {  # matplotlib types each key apart
 class Drawn:
     """One figure, with all that a page says of it.
 
-    ``kind`` is what it shows, such as "effects" or "batch-size", and ``name`` that of its files. ``title`` states the
-    finding in a sentence, ``alt`` carries it to who does not see the figure, ``note`` holds units, sample sizes and
-    what the marks mean. ``data`` is what was drawn, its columns named as a reader would, with units. ``about`` is the
-    framework and the technique to whose section it belongs; empty where it is about the whole run.
+    ``kind`` is what it shows, such as "effects" or "batch-size", and ``name`` that of its files and of its place on
+    the page, which no other there has. ``title`` states the finding in a sentence, ``alt`` carries it to who does not
+    see the figure, ``note`` holds units, sample sizes and what the marks mean. ``data`` is what was drawn, its columns
+    named as a reader would, with units. ``about`` is the framework and the technique to whose section it belongs;
+    empty where it is about the whole run.
     """
 
     kind: str
@@ -70,27 +88,39 @@ class Drawn:
     @property
     def csv(self) -> str:
         """The data as CSV."""
-        return self.data.to_csv(index=False, lineterminator="\n")
+        return csv_text(self.data)
+
+    @property
+    def headings(self) -> list[tuple[str, bool]]:
+        """The data's columns, and whether each holds numbers."""
+        return [(str(name), is_numeric_dtype(kind)) for name, kind in self.data.dtypes.items()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The data as text, numbers with four digits."""
+        columns = [_written(self.data.iloc[:, place]) for place in range(self.data.shape[1])]
+        return [list(row) for row in zip(*columns, strict=True)]
 
     @cached_property
     def svg(self) -> str:
         """The figure as SVG on white."""
         with _drawing(), BytesIO() as written:
-            self.figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
-            return written.getvalue().decode()
+            canvas: Any = FigureCanvasSVG(self.figure)  # savefig would draw twice
+            canvas.print_svg(written, metadata={"Date": None, "Creator": None})
+            return well_formed(written.getvalue().decode())
 
     def save(self, folder: Path) -> None:
         """Write it as PNG and SVG."""
         (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
         with _drawing():
-            self.figure.savefig(folder / f"{self.name}.png", dpi=160, metadata={"Software": None})
+            self.figure.set_dpi(_PNG_DPI)
+            canvas: Any = FigureCanvasAgg(self.figure)
+            canvas.print_png(folder / f"{self.name}.png", metadata={"Software": None})
 
     def inline(self) -> str:
-        """Return it as SVG for a page: it takes the page's colours, and its ids are its own."""
-        svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.DOTALL)
-        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{self.name}-", svg)
-        svg = svg.replace(INK, "currentColor").replace(LINE, "var(--line)").replace(PAPER, "var(--paper)")
-        return svg.replace("<svg ", '<svg role="img" ', 1).strip()
+        """Return it as SVG for a page: small, in the page's colours, described by ``alt``, its ids its own."""
+        colours = {INK: "currentColor", LINE: "var(--line)", PAPER: "var(--paper)"}
+        return inlined(self.svg, described=self.alt, name=self.name, colours=colours)
 
 
 @contextmanager
@@ -102,20 +132,72 @@ def _drawing() -> Iterator[None]:
 
 
 @contextmanager
-def styled(rows: int = 1, *, height_in: float, width_in: float = WIDTH_IN) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Provide a figure with that many axes above each other, and draw on it in the common style."""
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+def styled(
+    rows: int = 1, *, title: str, height_in: float, width_in: float = WIDTH_IN
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Provide a figure with that many axes above each other, and draw on it in the common style.
+
+    ``title`` is wrapped to the figure's width and stands above the axes, bold and at the left; the figure grows by
+    its lines, so that ``height_in`` is the height of what is below it. When the block ends, the layout is done once
+    and for all: nothing is added to the figure afterwards.
+    """
+    with _drawing():
+        lines = wrapped(title, 72 * width_in - 2 * _MARGIN_PT, size_pt=_TITLE_PT, bold=True)
+        title_in = len(lines) * _LINE_HEIGHT * _TITLE_PT / 72
+        layout = ConstrainedLayoutEngine()
+        figure = Figure(figsize=(width_in, height_in + title_in), layout=layout)
+        figure.suptitle("\n".join(lines), x=_MARGIN_PT / 72 / width_in, ha="left", linespacing=_LINE_HEIGHT)
         axes = figure.subplots(rows, 1, squeeze=False, sharex=True)
         yield figure, list(axes[:, 0])
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def wrapped(text: str, width_pt: float, *, size_pt: float = _TEXT_PT, bold: bool = False) -> list[str]:
+    """Return the lines of a text in a figure, none wider than this by the font's own measure."""
+    font = FontProperties(family="DejaVu Sans", size=size_pt, weight="bold" if bold else "normal")
+
+    def width(line: str) -> float:
+        return float(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0])
+
+    lines: list[str] = []
+    for word in filter(None, re.split(r"[ \n]", _clipped(text, _LONGEST_TITLE))):  # not at a space that holds together
+        if lines and width(f"{lines[-1]} {word}") <= width_pt:
+            lines[-1] += f" {word}"
+            continue
+        pieces = -(-int(width(word)) // int(width_pt)) or 1  # a word wider than a line is cut into equal pieces
+        length = -(-len(word) // pieces)
+        lines += [word[start : start + length] for start in range(0, len(word), length)]
+    return lines
+
+
+def _written(column: pd.Series[Any]) -> list[str]:
+    """Return a column as text: numbers that are all whole as such, others with four digits, what is missing empty."""
+    if not is_numeric_dtype(column):
+        return ["" if pd.isna(value) else str(value) for value in column]
+    numbers = column.astype(float)
+    whole = bool((numbers.dropna() % 1 == 0).all())
+    return [_number(value, whole=whole) for value in numbers]
+
+
+def _number(value: float, *, whole: bool) -> str:
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞"
+    return units.count(value) if whole else units.significant(value, 4)
 
 
 def write_ticks(axis: Any, written: Callable[[float], str]) -> None:
     """Label an axis by one of the functions of :mod:`harness.units`."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def clipped(text: str) -> str:
     """Return a name as long as a figure has room for."""
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+    return _clipped(text, _LONGEST_LABEL)
+
+
+def _clipped(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

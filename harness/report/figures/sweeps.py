@@ -1,9 +1,10 @@
-"""Throughput and memory by batch size, throughput by workers, time by size."""
+"""Throughput and memory by batch size, throughput and waiting by workers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -12,106 +13,147 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from harness import units
-from harness.reading import LevelSweep, SizeSweep
+from harness.reading import LevelSweep
+from harness.reading.levels import NEAR_BEST
 from harness.report.anchors import slug
-from harness.report.figures.drawing import INK, Drawn, clipped, styled, write_ticks
-from harness.report.thresholds import crossover_in_words, knee_in_words
+from harness.report.figures.drawing import INK, PAPER, Drawn, styled, write_ticks
+from harness.report.figures.words import BAND, sampled, subject
+from harness.report.thresholds import knee_in_words
 
-_PALETTE = [*map(str, sns.color_palette("colorblind").as_hex())]
-_BLUE, _ORANGE, _GREEN = _PALETTE[0], _PALETTE[1], _PALETTE[2]
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+_BLUE, _ORANGE, _GREEN = map(str, sns.color_palette("colorblind").as_hex()[:3])
+_FURTHEST = 2.0  # a band reaching further than this factor beyond all medians is cut at the figure's edge
+_WAITED = "observed_wait_share"
+_QUARTILES = {"q1": "first", "q3": "third"}
+_MOST_TICKS = 8
+_CROSS = " A cross: the next larger, which did not run."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    """One quantity over the levels: its column, its label on the axis, its heading in the table, its numbers' look."""
+
+    column: str
+    label: str
+    heading: str
+    written: Callable[[float], str]
+    colour: str
 
 
 def by_batch(sweep: LevelSweep) -> Drawn:
-    """Draw throughput and memory over the batch size, with the knee."""
-    ran = sweep.ran
-    panels: list[_Panel] = [("items_per_s", f"{sweep.unit}s per second", units.short, _BLUE)]
-    if ran["memory_bytes"].notna().any():
-        panels.append(("memory_bytes", f"{ran['memory_kind'].iloc[0]} memory", units.size, _ORANGE))
-    return _level_figure(sweep, "batch-size", panels, logarithmic=True)
+    """Draw throughput and memory over the batch size, with the knee and the limit."""
+    panels = [_throughput(sweep)]
+    if sweep.ran["memory_bytes"].notna().any():
+        label = f"{sweep.ran['memory_kind'].iloc[0]} memory"
+        heading = f"{label} (bytes)"
+        panels.append(_Panel(column="memory_bytes", label=label, heading=heading, written=units.size, colour=_ORANGE))
+    return _figure(sweep, panels, sweep.stopped_by, logarithmic=True)
 
 
 def by_workers(sweep: LevelSweep) -> Drawn:
     """Draw throughput over the number of workers, with the share of time waited where it was observed."""
-    panels: list[_Panel] = [("items_per_s", f"{sweep.unit}s per second", units.short, _BLUE)]
-    if "observed_wait_share" in sweep.ran and sweep.ran["observed_wait_share"].notna().any():
-        panels.append(("observed_wait_share", "time waited for data", units.percent, _GREEN))
-    return _level_figure(sweep, "workers", panels, logarithmic=False)
+    panels = [_throughput(sweep)]
+    if _WAITED in sweep.ran and sweep.ran[_WAITED].notna().any():
+        label = "time waited for data"
+        heading = f"share of {label}"
+        panels.append(_Panel(column=_WAITED, label=label, heading=heading, written=units.percent, colour=_GREEN))
+    end = "; ".join(filter(None, (_waiting(sweep) if len(panels) > 1 else "", sweep.stopped_by)))
+    return _figure(sweep, panels, end, logarithmic=False)
 
 
-_Panel = tuple[str, str, Callable[[float], str], str]  # column, label, how its values are written, colour
+def _throughput(sweep: LevelSweep) -> _Panel:
+    label = f"{sweep.unit}s per second"
+    return _Panel(column="items_per_s", label=label, heading=label, written=units.short, colour=_BLUE)
 
 
-def _level_figure(sweep: LevelSweep, kind: str, panels: Sequence[_Panel], *, logarithmic: bool) -> Drawn:
-    ran, name = sweep.ran, kind.replace("-", " ")
-    with styled(len(panels), height_in=0.9 + 1.5 * len(panels)) as (figure, rows):
-        for axes, (column, label, written, colour) in zip(rows, panels, strict=True):
-            sns.lineplot(ran, x="at", y=column, marker="o", markersize=7, color=colour, ax=axes)
+def _figure(sweep: LevelSweep, panels: Sequence[_Panel], end: str, *, logarithmic: bool) -> Drawn:
+    ran, kind = _with_quartiles(sweep.ran), sweep.technique.replace("_", "-")
+    title = f"{subject(sweep.workload, sweep.held)}: {'; '.join(filter(None, (_finding(sweep), end)))}"
+    with styled(len(panels), height_in=0.6 + 1.5 * len(panels), title=title) as (figure, rows):
+        for axes, panel in zip(rows, panels, strict=True):
+            _draw(axes, panel, ran)
             axes.axvline(sweep.knee, color=INK, linewidth=0.8, linestyle="dashed")
-            axes.set(xlabel="", ylabel=label)
-            axes.set_ylim(0, _headroom(ran[column]))
-            write_ticks(axes.yaxis, written)
-            if written is units.size:
-                axes.yaxis.set_major_locator(FixedLocator(_round_sizes(ran[column].max())))
+        rows[0].fill_between(ran["at"], ran["q1"], ran["q3"], color=_BLUE, alpha=0.2, linewidth=0)
+        rows[0].set_ylim(0, min(_headroom(ran["q3"].fillna(ran["items_per_s"])), _FURTHEST * ran["items_per_s"].max()))
         if logarithmic:
             rows[-1].set_xscale("log", base=2)
-        rows[-1].xaxis.set_major_locator(FixedLocator(ran["at"].tolist()))
+        _mark(rows[0], sweep)
         write_ticks(rows[-1].xaxis, units.count)
-        rows[-1].set_xlabel(name)
-        rows[0].set_title(_title(sweep.workload, sweep.held))
-        _name_line(rows[0], sweep.knee, f"knee: {sweep.knee}", at_right=sweep.knee <= ran["at"].median())
+        rows[-1].set_xlabel(kind.replace("-", " "))
     return Drawn(
         kind=kind,
         name=slug(f"{kind}-{sweep.workload}-{sweep.held}"),
-        title=_title(sweep.workload, sweep.held),
-        alt=knee_in_words(sweep),
-        note=knee_in_words(sweep),
-        data=ran[["at", "items_per_s", "memory_bytes"]],
+        title=title,
+        alt=f"{title}. In detail: {knee_in_words(sweep)}",
+        note=f"Each point is the median of {sampled(ran['blocks'], 'block')}. {BAND} Dashed: the knee, the smallest "
+        f"within 5 % of the best. Dotted: the limit, the largest that ran.{_CROSS if sweep.stopped_by else ''}",
+        data=_table(sweep, panels, ran),
         about=(sweep.framework, kind),
         figure=figure,
     )
 
 
-def by_size(sweeps: Sequence[SizeSweep]) -> Drawn:
-    """Draw the time of one iteration over the size, for a baseline and its candidates, with each crossover."""
-    first = sweeps[0]
-    baseline = pd.concat([sweep.arms for sweep in sweeps]).drop_duplicates("size").sort_values("size")
-    against = {sweep.against for sweep in sweeps}
-    lines = [(first.against if len(against) == 1 else "baseline", baseline, "baseline_s_per_iteration")]
-    lines += [(sweep.level, sweep.arms, "s_per_iteration") for sweep in sweeps]
-    with styled(height_in=2.9) as (figure, (axes,)):
-        axes.set(xscale="log", yscale="log")
-        for place, (label, arms, column) in enumerate(lines):
-            look: dict[str, Any] = {"color": _colour(place), "marker": _MARKERS[place % len(_MARKERS)]}
-            sns.lineplot(arms, x="size", y=column, label=clipped(label), markersize=6, ax=axes, **look)
-        least, most = axes.get_xlim()
-        for place, sweep in enumerate(sweeps, start=1):
-            if sweep.crossover is not None:
-                axes.axvspan(sweep.low or least, sweep.high or most, color=_colour(place), alpha=0.12, linewidth=0)
-                axes.axvline(sweep.crossover, color=_colour(place), linewidth=1, linestyle="dashed")
-        axes.set_xlim(least, most)
-        axes.set(xlabel=clipped(f"{first.axis}, logarithmic"), ylabel="time of one iteration")
-        write_ticks(axes.xaxis, units.short)
-        write_ticks(axes.yaxis, units.seconds)
-        axes.set_title(_title(first.workload, first.held))
-    return Drawn(
-        kind="size",
-        name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.held}"),
-        title=_title(first.workload, first.held),
-        alt=" ".join(crossover_in_words(sweep) for sweep in sweeps),
-        note=" ".join(crossover_in_words(sweep) for sweep in sweeps),
-        data=pd.concat([sweep.arms for sweep in sweeps])[["level", "size", "speedup", "low", "high", "verdict"]],
-        about=(first.framework, sweeps[0].arms["switched"].iloc[0]),
-        figure=figure,
-    )
+def _with_quartiles(ran: pd.DataFrame) -> pd.DataFrame:
+    """Add between which throughputs the middle half of the blocks lay."""
+    return ran.assign(q1=ran["items"] / ran["q3_s_per_iteration"], q3=ran["items"] / ran["q1_s_per_iteration"])
 
 
-def _colour(place: int) -> str:
-    return _PALETTE[place % len(_PALETTE)]
+def _draw(axes: Axes, panel: _Panel, ran: pd.DataFrame) -> None:
+    sns.lineplot(ran, x="at", y=panel.column, marker="o", markersize=7, color=panel.colour, ax=axes)
+    axes.set(xlabel="", ylabel=panel.label)
+    axes.set_ylim(0, _headroom(ran[panel.column]))
+    write_ticks(axes.yaxis, panel.written)
+    if panel.written is units.size:
+        axes.yaxis.set_major_locator(FixedLocator(_round_sizes(ran[panel.column].max())))
 
 
-def _title(workload: str, held: str) -> str:
-    return clipped(f"{workload} ({held})" if held else workload)
+def _mark(axes: Axes, sweep: LevelSweep) -> None:
+    """Name the knee and the limit, and put a cross where a larger level did not run."""
+    places, stopper = sweep.ran["at"].tolist(), sweep.stopper
+    grows = sweep.knee == sweep.limit
+    name = f"knee and limit: {sweep.knee}" if grows else f"knee: {sweep.knee}"
+    _name_line(axes, sweep.knee, name, row=0, at_right=sweep.knee <= sweep.ran["at"].median())
+    if not grows:
+        axes.axvline(sweep.limit, color=INK, linewidth=0.8, linestyle="dotted")
+        _name_line(axes, sweep.limit, f"limit: {sweep.limit}", row=1, at_right=False)
+    if stopper is not None:
+        places.append(stopper["at"])
+        axes.plot(stopper["at"], 0, marker="X", markersize=9, color=INK, clip_on=False, zorder=4)
+        _name_line(axes, stopper["at"], stopper["outcome"].replace("-", " "), row=2, at_right=False)
+    axes.xaxis.set_major_locator(FixedLocator(places[:: -math.ceil(len(places) / _MOST_TICKS)]))
+
+
+def _finding(sweep: LevelSweep) -> str:
+    """Say where throughput stops growing."""
+    if not sweep.decided:
+        what = "number of workers" if sweep.technique == "workers" else "batch size"
+        baseline = int(sweep.arms["at"][sweep.arms["baseline"]].iloc[0])
+        return f"no other {what} is known to be faster or slower than {_at(sweep, baseline)}"
+    end = "" if sweep.stopped_by else ", the limit asked for"
+    if sweep.kept < NEAR_BEST:
+        lower = f"{units.percent(1 - sweep.kept)} lower at {sweep.limit}"
+        return f"throughput peaks at {_at(sweep, sweep.best)} and is {lower}{end}"
+    if sweep.knee == sweep.limit:
+        return f"throughput still grows at {_at(sweep, sweep.limit)}{end}"
+    asked = f"; {sweep.limit} is the limit asked for" if end else ""
+    return f"throughput levels off at {_at(sweep, sweep.knee)}{asked}"
+
+
+def _at(sweep: LevelSweep, level: int) -> str:
+    return units.plural(level, "worker") if sweep.technique == "workers" else f"batch size {level}"
+
+
+def _waiting(sweep: LevelSweep) -> str:
+    """Say how the share of time waited changes from the fewest workers to the most."""
+    observed = sweep.ran[sweep.ran[_WAITED].notna()]
+    least, most = (f"{units.percent(observed[_WAITED].iloc[end])} at {observed['at'].iloc[end]}" for end in (0, -1))
+    return f"waiting for data takes {least}" + (f", {most}" if most != least else "")
+
+
+def _table(sweep: LevelSweep, panels: Sequence[_Panel], ran: pd.DataFrame) -> pd.DataFrame:
+    names = {"at": sweep.technique.replace("_", " "), **{panel.column: panel.heading for panel in panels}}
+    names |= {quartile: f"{panels[0].heading}, {ordinal} quartile" for quartile, ordinal in _QUARTILES.items()}
+    shown = ran if sweep.stopper is None else pd.concat([ran, sweep.arms[sweep.arms["at"] == sweep.stopper["at"]]])
+    return shown[[*names, "blocks", "outcome"]].rename(columns=names).reset_index(drop=True)
 
 
 def _round_sizes(most_bytes: float) -> list[float]:
@@ -124,8 +166,9 @@ def _headroom(values: pd.Series[Any]) -> float:
     return 1.12 * float(values.max()) or 1.0  # above zero where all values are 0
 
 
-def _name_line(axes: Axes, x: float, text: str, *, at_right: bool) -> None:
+def _name_line(axes: Axes, x: float, text: str, *, row: int, at_right: bool) -> None:
     axes.annotate(
-        text, (x, 0.04), xycoords=("data", "axes fraction"), textcoords="offset points",
+        text, (x, 0.04 + 0.11 * row), xycoords=("data", "axes fraction"), textcoords="offset points",
         xytext=(4 if at_right else -4, 0), ha="left" if at_right else "right", color=INK,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
     )  # fmt: skip

@@ -70,7 +70,10 @@ _STACK: dict[str, dict[str, Any]] = {
 
 @technique("tensorflow", levels=tuple(_STACK))
 def pipeline(build: Build, level: str) -> Arm:
-    """A tf.data pipeline over TFRecord files that gains one technique after another."""
+    """A tf.data pipeline over TFRecord files that gains one technique after another.
+
+    A ``+`` says that a level adds to the one before it: a report draws such levels as a ladder.
+    """
     options: dict[str, Any] = {}
     for name, added in _STACK.items():
         options |= added

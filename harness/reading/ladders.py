@@ -1,0 +1,99 @@
+"""Ladders: techniques stacked on each other, from a naive start to all of them together.
+
+A technique is a ladder where the name of every level after the first begins with ``+``: each adds one thing to the
+level before it, such as ``naive``, ``+prefetch``, ``+cache``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from harness.reading.table import held_in_words
+
+_ADDS = "+"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """One workload on every rung of a ladder.
+
+    ``rungs`` is one row per level that was measured, in the order of stacking, the start first, with the level in a
+    column ``rung`` and its speedup over the start. ``gain`` is that speedup over the one of the rung below. The two
+    rungs were compared with the start, not with each other, so a gain has no interval of its own: ``gain_low`` and
+    ``gain_high`` are what both speedups' intervals allow together. ``missing`` are the rungs that were not measured.
+    """
+
+    trial: str
+    workload: str
+    framework: str
+    held: str
+    technique: str
+    rungs: pd.DataFrame
+    missing: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> str:
+        """The level that nothing was added to."""
+        return str(self.rungs["rung"].iloc[0])
+
+    @property
+    def top(self) -> pd.Series[Any]:
+        """Everything together."""
+        return self.rungs.iloc[-1]
+
+    @property
+    def largest(self) -> pd.Series[Any]:
+        """The rung that gains most over the one below."""
+        return self.rungs.iloc[int(self.rungs["gain"].argmax())]
+
+
+def ladders(arms: pd.DataFrame) -> list[Ladder]:
+    """Return every ladder of which the start and at least two rungs were measured. Takes the arms of one run."""
+    if arms.empty:
+        return []
+    return [ladder for _, trial in arms.groupby("trial", sort=False) for ladder in _of_trial(trial)]
+
+
+def _of_trial(arms: pd.DataFrame) -> Iterator[Ladder]:
+    start = arms.iloc[0]
+    for technique in start["levels"]:
+        others = _without(technique, start["levels"])
+        alike = arms[[_without(technique, levels) == others for levels in arms["levels"]]]
+        alike = alike.assign(rung=[levels.get(technique, "") for levels in alike["levels"]])
+        adding = all(rung.startswith(_ADDS) for rung in alike["rung"].iloc[1:])
+        if adding and start["outcome"] == "measured" and alike["speedup"].notna().sum() >= 2:
+            yield _ladder(alike, technique)
+
+
+def _without(technique: str, levels: dict[str, str]) -> dict[str, str]:
+    return {name: level for name, level in levels.items() if name != technique}
+
+
+def _ladder(arms: pd.DataFrame, technique: str) -> Ladder:
+    first = arms.iloc[0]
+    measured = arms["baseline"] | arms["speedup"].notna()
+    return Ladder(
+        trial=first["trial"],
+        workload=first["workload"],
+        framework=first["framework"],
+        held=held_in_words(first["problem"], first["fixed"], _without(technique, first["levels"])),
+        technique=technique.replace("_", "-"),
+        rungs=_gains(arms[measured].reset_index(drop=True)),
+        missing=tuple(arms["rung"][~measured]),
+    )
+
+
+def _gains(rungs: pd.DataFrame) -> pd.DataFrame:
+    speedup, low, high = (rungs[name].fillna(1.0) for name in ("speedup", "low", "high"))  # the start is once as fast
+    return rungs.assign(
+        speedup=speedup,
+        low=low,
+        high=high,
+        gain=speedup / speedup.shift(),
+        gain_low=low / high.shift(),
+        gain_high=high / low.shift(),
+    )

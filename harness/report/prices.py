@@ -1,0 +1,28 @@
+"""What a technique costs besides time, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import units
+
+_MEMORY_WORTH_SAYING_BYTES = 2**20  # a smaller change is an allocator's page here or there
+_MEMORY_WORTH_SAYING = 0.02
+_COLD_WORTH_SAYING_S = 0.1
+_COLD_WORTH_SAYING = 3  # times a warm iteration
+
+
+def price_in_words(row: dict[str, Any]) -> list[str]:
+    """Return what a candidate costs besides time, or saves, where it is worth a word."""
+    parts = []
+    if row["error"] and row["error"] >= units.ROUNDING_ERROR:
+        parts.append(f"numeric error {units.error(row['error'])}")
+    memory, before = row["memory_bytes"], row["baseline_memory_bytes"]
+    if memory is not None and before is not None:
+        change = memory - before
+        if abs(change) >= max(_MEMORY_WORTH_SAYING_BYTES, _MEMORY_WORTH_SAYING * before):
+            parts.append(f"{units.size(abs(change))} {'more' if change > 0 else 'less'} memory")
+    cold_s, warm_s = row["cold_s"], row["s_per_iteration"]
+    if cold_s is not None and cold_s >= max(_COLD_WORTH_SAYING_S, _COLD_WORTH_SAYING * warm_s):
+        parts.append(f"first call {units.seconds(cold_s)}")
+    return parts

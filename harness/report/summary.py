@@ -1,0 +1,137 @@
+"""The findings in short, as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+import pandas as pd
+
+from harness import units
+from harness.reading import KeptCertificates, Result, bottlenecks, effects, load
+from harness.reading.table import in_words, rows_of
+from harness.report.certificate.words import NO_CERTIFICATE, changes_in_words, in_brief
+from harness.report.machine import machine_in_words
+from harness.report.prices import price_in_words
+from harness.report.rendering import rendered
+from harness.report.side_by_side import side_by_side, told_apart
+from harness.report.verdicts import counted
+
+_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS = 12, 6, 4  # rows that one reads in a pull request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One row: a technique where its effect is strongest. ``doubtful`` says that the page has a doubt about it."""
+
+    what: str
+    against: str
+    where: str
+    speedup: str
+    price: str
+    doubtful: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInShort:
+    """What a summary says of one run."""
+
+    name: str
+    taken: str
+    machine: str
+    interrupted: bool
+    counted: str
+    unmeasured: str
+    paying: list[Finding]
+    slowing: list[Finding]
+    bottlenecks: list[str]
+    certified: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a summary says; ``beside`` is how several runs stand to each other, in sentences."""
+
+    title: str
+    beside: list[str]
+    runs: list[RunInShort]
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a mark for doubt must be explained."""
+        return any(each.doubtful for run in self.runs for each in (*run.paying, *run.slowing))
+
+
+def as_markdown(results: Sequence[Result], certificates: Mapping[str, KeptCertificates], title: str) -> str:
+    """Return the strongest findings of each run; ``certificates`` are by machine."""
+    runs = [
+        _in_short(result, label, certificates.get(result.run.machine, KeptCertificates()))
+        for result, label in zip(results, told_apart(results), strict=True)
+    ]
+    beside = side_by_side(results).counted if len(runs) > 1 else []
+    return rendered("summary.md.j2", Summary(title=title, beside=beside, runs=runs))
+
+
+def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
+    run, arms = result.run, load([result])
+    found, held_back = effects(arms), bottlenecks(run)
+    # What takes a burden off explains; it is no technique that a person could choose.
+    chosen = found[~found["trial"].isin([each.trial for each in held_back])] if held_back else found
+    return RunInShort(
+        name=label,
+        taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
+        machine=machine_in_words(run.environment.identity),
+        interrupted=run.interrupted,
+        counted=_counted(found, len(run.trials)),
+        unmeasured=_unmeasured(arms),
+        paying=_strongest(chosen, "faster")[:_MOST_PAYING],
+        slowing=_strongest(chosen, "slower")[:_MOST_SLOWING],
+        bottlenecks=[each.sentence for each in held_back[:_MOST_BOTTLENECKS]],
+        certified=_certified(result, kept),
+    )
+
+
+def _counted(found: pd.DataFrame, trials: int) -> str:
+    said = f"{units.plural(len(found), 'comparison')} in {units.plural(trials, 'trial')}"
+    return f"{said}: {counted(found['verdict'])}" if len(found) else said
+
+
+def _unmeasured(arms: pd.DataFrame) -> str:
+    missing = [outcome for outcome in (arms["outcome"] if len(arms) else ()) if outcome != "measured"]
+    each = ", ".join(f"{count} {outcome.replace('-', ' ')}" for outcome, count in Counter(missing).most_common())
+    return f"{len(missing)} of {units.plural(len(arms), 'arm')} have no speed: {each}." if missing else ""
+
+
+def _strongest(found: pd.DataFrame, verdict: str) -> list[Finding]:
+    """Return one finding per technique and framework, the surest gain or loss first, what is doubtful last."""
+    if found.empty:
+        return []
+    chosen = found[found["verdict"] == verdict]
+    doubts = [bool(flags or before) for flags, before in zip(chosen["flags"], chosen["baseline_flags"], strict=True)]
+    surest = chosen["low"] if verdict == "faster" else -chosen["high"]
+    ordered = chosen.assign(doubtful=doubts, surest=surest).sort_values(
+        ["doubtful", "surest"], ascending=[True, False], kind="stable"
+    )
+    return [_finding(row) for row in rows_of(ordered.drop_duplicates(["framework", "switched"]))]
+
+
+def _finding(row: dict[str, Any]) -> Finding:
+    place = ", ".join(filter(None, (row["framework"], in_words(row["fixed"]), in_words(row["problem"]))))
+    return Finding(
+        what=row["level"],
+        against=", ".join(row["baseline_levels"].values()),
+        where=f"{row['workload']} ({place})",
+        speedup=f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})",
+        price=", ".join(price_in_words(row)),
+        doubtful=row["doubtful"],
+    )
+
+
+def _certified(result: Result, kept: KeptCertificates) -> str:
+    """Say how often identical code was called different, and whether that still holds."""
+    if kept.newest is None:
+        return NO_CERTIFICATE
+    return " ".join([*in_brief(kept.newest)[:1], *changes_in_words(kept.newest, result.run.environment)])

@@ -1,0 +1,103 @@
+// What the page offers beyond being read. Without this script everything is there: unsorted, unfiltered, to be opened.
+(() => {
+  "use strict";
+
+  const made = (tag, properties, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+
+  // A button in each heading; the sorting script hears its clicks, and Enter and Space become clicks.
+  const offerSorting = (table) => {
+    for (const heading of table.tHead.rows[0].cells) {
+      heading.append(made("button", { type: "button", className: "sort" }, ...heading.childNodes));
+    }
+  };
+
+  // One field for words and one choice for each facet, such as the verdict, of which the rows have several values.
+  const filters = new Map();
+  const offerFilters = (table) => {
+    const rows = [...table.tBodies[0].rows];
+    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    const fields = { words: made("input", { type: "search" }) };
+    for (const facet of Object.keys(rows[0]?.dataset ?? {})) {
+      const values = [...new Set(rows.map((row) => row.dataset[facet]))].filter(Boolean).sort();
+      if (values.length > 1) {
+        fields[facet] = made("select", {}, new Option("all", ""), ...values.map((value) => new Option(value)));
+      }
+    }
+    const counted = made("p", {});
+    counted.setAttribute("role", "status");
+
+    const apply = () => {
+      const words = fields.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const chosen = Object.keys(fields).filter((facet) => facet !== "words" && fields[facet].value);
+      for (const row of rows) {
+        const fits = words.every((word) => texts.get(row).includes(word));
+        row.hidden = !fits || !chosen.every((facet) => row.dataset[facet] === fields[facet].value);
+      }
+      counted.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+    };
+    const remember = () => {
+      const given = Object.entries(fields).map(([name, field]) => [name, field.value]);
+      const query = new URLSearchParams(given.filter(([, value]) => value)).toString();
+      history.replaceState(null, "", `#${table.id}${query && "?"}${query}`);
+    };
+
+    const label = (name) => made("label", {}, name === "words" ? "Filter" : name, fields[name]);
+    const save = made("button", { type: "button", textContent: "CSV of these rows" });
+    save.addEventListener("click", () => download(table, `${table.id}.csv`));
+    const bar = made("div", { className: "filters" }, ...Object.keys(fields).map(label), save, counted);
+    bar.addEventListener("input", () => { apply(); remember(); });
+    const box = table.closest(".scroll");
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", `Filter of ${box.getAttribute("aria-label")}`);
+    box.before(bar);
+    filters.set(table.id, (query) => {
+      for (const [name, field] of Object.entries(fields)) field.value = query.get(name) ?? "";
+      apply();
+      return bar;
+    });
+    apply();
+  };
+
+  // The rows that are seen, as text. A cell that a spreadsheet would run as a formula begins with an apostrophe.
+  const download = (table, name) => {
+    const written = (cell) => {
+      const text = cell.textContent.trim().replace(/^[=+\-@\t\r]/, "'$&");
+      return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const rows = [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(written).join(","));
+    const address = URL.createObjectURL(new Blob([`${rows.join("\n")}\n`], { type: "text/csv;charset=utf-8" }));
+    made("a", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  };
+
+  const offerCopying = (code) => {
+    const button = made("button", { type: "button", className: "copying", textContent: "Copy" });
+    button.addEventListener("click", () => {
+      getSelection().selectAllChildren(code);  // what is left to a reader where a page may not write the clipboard
+      navigator.clipboard?.writeText(code.textContent).then(() => { button.textContent = "Copied"; }, () => {});
+    });
+    code.after(button);
+  };
+
+  // A link leads to an id and may carry a filter, such as #effects?verdict=faster. What is closed around it opens.
+  const follow = () => {
+    const [id, query] = location.hash.slice(1).split("?");
+    const target = id && document.getElementById(id);
+    if (!target) return;
+    for (let place = target; place; place = place.parentElement) {
+      if (place instanceof HTMLDetailsElement) place.open = true;
+    }
+    const bar = filters.get(id)?.(new URLSearchParams(query));
+    (bar ?? target).scrollIntoView();
+  };
+
+  document.querySelectorAll("table.sortable").forEach(offerSorting);
+  document.querySelectorAll("table.filtered").forEach(offerFilters);
+  document.querySelectorAll(".copy").forEach(offerCopying);
+  addEventListener("hashchange", follow);
+  follow();
+})();

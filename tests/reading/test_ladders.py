@@ -1,0 +1,66 @@
+"""Techniques stacked on each other, rung by rung."""
+
+import pytest
+from runs import arm, effect, run, save, trial
+
+from harness.reading import find_results, load
+from harness.reading.ladders import ladders
+
+
+@pytest.fixture
+def found(tmp_path):
+    def of(*arms):
+        return ladders(load(find_results(save(run(trial(*arms)), tmp_path / "0001_a.json")).results))
+
+    return of
+
+
+def rung(level, speedup=None, factor=1.1, **others):
+    if speedup is None:
+        return arm({"pipeline": level, **others})
+    known = effect(speedup, speedup / factor, speedup * factor, "faster")
+    return arm({"pipeline": level, **others}, 1 / speedup, effect=known)
+
+
+NAIVE = arm({"pipeline": "naive"}, 1.0)
+
+
+def test_a_rungs_gain_is_its_speedup_over_that_of_the_rung_below(found):
+    (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+cache", 2.4))
+    assert ladder.rungs["rung"].tolist() == ["naive", "+prefetch", "+cache"]
+    assert ladder.rungs["gain"].tolist()[1:] == pytest.approx([1.2, 2.0])
+    assert ladder.largest["rung"] == "+cache"
+
+
+def test_a_gain_is_bounded_by_what_both_intervals_allow(found):
+    (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+cache", 2.4))
+    assert ladder.top["gain_low"] == pytest.approx(2.0 / 1.21)
+    assert ladder.top["gain_high"] == pytest.approx(2.0 * 1.21)
+
+
+def test_a_rung_that_was_not_measured_is_named_and_skipped(found):
+    (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+interleave"), rung("+cache", 2.4))
+    assert ladder.missing == ("+interleave",)
+    assert ladder.top["gain"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        [NAIVE, rung("+prefetch", 1.2), rung("cache", 2.4)],
+        [NAIVE, rung("+prefetch", 1.2), rung("+cache")],
+        [arm({"pipeline": "naive"}), rung("+prefetch", 1.2), rung("+cache", 2.4)],
+    ],
+    ids=["a-level-that-adds-nothing", "one-rung-alone", "no-start"],
+)
+def test_there_is_no_ladder_without_a_start_and_two_rungs_that_add(found, arms):
+    assert found(*arms) == []
+
+
+def test_rungs_under_another_technique_are_not_mixed_in(found):
+    start = arm({"pipeline": "naive", "source": "jpeg"}, 1.0)
+    here = [rung(level, 2.0, source="jpeg") for level in ("+prefetch", "+cache")]
+    there = [rung(level, 9.0, source="tfrecord") for level in ("naive", "+prefetch", "+cache")]
+    (ladder,) = found(start, *here, *there)
+    assert ladder.rungs["speedup"].tolist() == [1.0, 2.0, 2.0]
+    assert ladder.held == "source jpeg"

@@ -1,0 +1,44 @@
+"""Stacked techniques: what is drawn, and what the title says of it."""
+
+import pytest
+from golden import close, marks
+from runs import arm, effect, trial
+
+from harness.reading.ladders import ladders
+from harness.report.figures.ladder import climb
+
+
+@pytest.fixture
+def drawn(arms_of):
+    def of(**speedups):
+        rungs = [
+            arm({"pipeline": f"+{rung}"}, 1 / speedup, effect=effect(speedup, speedup / 1.1, speedup * 1.1, verdict))
+            for rung, (speedup, verdict) in speedups.items()
+        ]
+        (ladder,) = ladders(arms_of(trial(arm({"pipeline": "naive"}, 1.0), *rungs)))
+        return climb(ladder)
+
+    return of
+
+
+def test_every_rung_is_drawn_from_the_table(drawn):
+    figure = drawn(prefetch=(1.2, "faster"), cache=(2.4, "faster"))
+    assert sorted(marks(figure)["x"]) == close(figure.data["speedup over the start (×)"])
+    assert figure.data["gain over the rung below (×)"].tolist()[1:] == pytest.approx([1.2, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("faster", "all together 2.40× as fast as naive (2.18–2.64); +cache brings most of it (2.00×)"),
+        ("same", "all together do not pay: 2.40× as fast as naive (2.18–2.64)"),
+        ("undecided", "it is undecided whether all together pay: 2.40× as fast as naive (2.18–2.64)"),
+    ],
+)
+def test_the_title_says_what_all_rungs_bring(drawn, verdict, said):
+    assert drawn(prefetch=(1.2, "faster"), cache=(2.4, verdict)).title == f"net: {said}"
+
+
+def test_no_rung_brings_most_of_it_where_each_brings_a_third(drawn):
+    figure = drawn(a=(2.0, "faster"), b=(4.1, "faster"), c=(8.0, "faster"))
+    assert figure.title.endswith("+b brings the largest part (2.05×)")

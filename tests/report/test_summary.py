@@ -1,0 +1,94 @@
+"""The findings in short: what a pull request shows."""
+
+import re
+from pathlib import Path
+
+import pytest
+from runs import STORED, arm, effect, run, save, trial
+
+from harness.reading import find_certificates, find_results
+from harness.report import report_as_text
+
+ROOT = Path(__file__).parent.parent.parent
+FASTER, SLOWER = effect(2.0, 1.9, 2.1, "faster"), effect(0.5, 0.4, 0.6, "slower")
+
+
+def markdown(path, title="", certificates=None):
+    return report_as_text("markdown", find_results(path).results, certificates or {}, title)
+
+
+@pytest.fixture
+def summary_of(tmp_path):
+    return lambda *trials, **fields: markdown(save(run(*trials, **fields), tmp_path / "0001_a.json"))
+
+
+def rows(text, glyph):
+    return [line for line in text.splitlines() if line.startswith(f"| {glyph} |")]
+
+
+def test_a_full_run_is_short():
+    path = ROOT / "results" / "amd-epyc-2c-24g-a1616a" / "0007_quick.json"
+    machine = "amd-epyc-2c-24g-a1616a"
+    text = markdown(path, certificates={machine: find_certificates(ROOT / "certificates", machine)})
+    assert len(text.encode()) < 6 * 1024
+    assert 5 < len(rows(text, "▲")) <= 12
+    assert 2 < len(rows(text, "▼")) <= 6
+    assert "141 comparisons in 163 trials: ▲ 80 faster, ▼ 13 slower, = 1 same, ? 47 undecided." in text
+    assert "**Is the measuring right here?** Of 205 comparisons of identical code, 0 called it different" in text
+    assert "index.html" in text
+
+
+def test_it_is_markdown_with_the_glyphs_explained_once():
+    text = markdown(STORED, title="Ours")
+    assert text.startswith("# Ours\n\n▲ faster than the baseline beyond the noise zone; ▼ slower")
+    assert text.count("beyond the noise zone") == 2
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {7}
+    assert "\n\n\n" not in text
+    assert re.search(r"[^\n]\n\|[^\n]*\|\n\| ---", text) is None  # a table begins after an empty line
+
+
+def test_a_technique_stands_once_where_its_gain_is_surest(summary_of):
+    sure, wide = effect(2.0, 1.9, 2.1, "faster"), effect(3.0, 1.2, 9.0, "faster")
+    text = summary_of(
+        trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=wide), id="a", workload="unsure"),
+        trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=sure), id="b", workload="sure"),
+        trial(arm({"tf32": "off"}, 1.0), arm({"tf32": "on"}, 0.5, effect=SLOWER), id="c", workload="slowed"),
+    )
+    assert rows(text, "▲") == ["| ▲ | amp bf16 | fp32 | sure (torch) | 2.00× (1.90–2.10) | first call 5.00 s |"]
+    assert rows(text, "▼") == ["| ▼ | tf32 on | off | slowed (torch) | 0.500× (0.400–0.600) | first call 5.00 s |"]
+
+
+def test_what_is_doubtful_comes_last_and_is_marked(summary_of):
+    text = summary_of(
+        trial(arm({"a": "1"}, 1.0, flags=["handicapped"]), arm({"a": "2"}, 0.5, effect=effect(9, 8, 10, "faster"))),
+        trial(arm({"b": "1"}, 1.0), arm({"b": "2"}, 0.5, effect=FASTER), id="b"),
+    )
+    first, last = rows(text, "▲")
+    assert "b 2" in first
+    assert "9.00× (8.00–10.0) †" in last
+    assert "† Its baseline or itself is doubtful" in text
+
+
+def test_a_run_in_which_nothing_was_compared_says_so(summary_of):
+    text = summary_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"})), interrupted=True)
+    assert "0 comparisons in 1 trial. 1 of 2 arms have no speed: 1 unavailable." in text
+    assert "This run was interrupted" in text
+    assert "## " not in text
+
+
+def test_nobody_is_called_and_nothing_linked_by_a_name_from_a_file(summary_of):
+    name = "@torvalds fixes #1 a@b.co www.evil.example https://evil.example | <b> `x`"
+    text = summary_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=FASTER), workload=name))
+    (row,) = rows(text, "▲")
+    inert = r"@&#8203;torvalds fixes \#&#8203;1 a@&#8203;b.co www\.evil.example https\://evil.example \| \<b\> \`x\`"
+    assert inert in row
+
+
+def test_several_runs_stand_below_one_another_with_how_they_compare(tmp_path):
+    for number, found in ((1, FASTER), (2, SLOWER)):
+        measured = trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=found))
+        save(run(measured), tmp_path / f"000{number}_quick.json", taken=f"2026-01-0{number}T00:00:00+00:00")
+    text = markdown(tmp_path)
+    assert text.index("**quick 0002**") < text.index("**quick 0001**")
+    assert re.search(r"^- .*amp bf16 on net", text, re.MULTILINE)
