@@ -61,6 +61,11 @@ class Effect:
     log_ratios: tuple[float, ...] = ()
     log_ratios_in_order: tuple[float, ...] = ()
 
+    @property
+    def upper(self) -> float:
+        """The interval's upper end, which may be infinite."""
+        return math.inf if self.high is None else self.high
+
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:

@@ -73,6 +73,16 @@ def interval(low: float, high: float) -> str:
     return f"{significant(low)}–{'∞' if math.isinf(high) else significant(high)}"
 
 
+def bounds(low: float, high: float) -> str:
+    """Return an interval of ratios, or that there is none."""
+    return interval(low, high) if low > 0 or high < math.inf else "no interval"
+
+
+def ratio(value: float, low: float, high: float) -> str:
+    """Return a ratio with its interval, such as ``1.83× (1.79–1.88)``."""
+    return f"{speedup(value)} ({bounds(low, high)})"
+
+
 def percent(fraction: float) -> str:
     """Return a fraction as a percentage such as ``4.2 %``."""
     return f"{significant(100 * fraction, 2)} %"

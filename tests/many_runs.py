@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parent.parent / "results" / "amd-epyc-2c-24g-a1616a" / "0007_quick.json"
+from runs import REAL
+
 ARMS = 300
 _SPREAD = 0.03  # standard deviation of the logarithm by which times are off
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,7 +31,7 @@ _ASV = {
 def write_runs(folder: Path, number: int) -> None:
     """Write so many runs to ``results/`` in a folder, and the medians of their arms for asv to ``asv/``."""
     commits = _repository(folder / "asv", number)
-    whole = _shaped(json.loads(SOURCE.read_text()))
+    whole = _shaped(json.loads(REAL.read_text()))
     text, names = json.dumps(whole), [f"suite.time_{place:03}" for place in range(ARMS)]
     kept, asv = folder / "results" / "machine", folder / "asv" / "results" / "machine"
     for place in (kept, asv):

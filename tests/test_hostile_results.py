@@ -155,7 +155,7 @@ def test_names_from_a_file_are_never_paths(tmp_path):
     page = write_report(find_results(path).results[0], tmp_path / "in" / "reports")
     written = {file.relative_to(tmp_path).parts[0] for file in tmp_path.rglob("*") if file.is_file()}
     assert written == {"in", "0001_a.json"}
-    assert {found.parent for found in page.parent.rglob("*.png")} == {page.parent / "figures"}
+    assert {found.parent for found in page.parent.rglob("*.svg")} == {page.parent / "figures"}
 
 
 MARKUP = [

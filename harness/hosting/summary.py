@@ -53,13 +53,12 @@ def _table(trials: list[TrialRecord]) -> Iterator[str]:
 def _row(trial: TrialRecord, candidate: ArmRecord) -> tuple[str, ...]:
     effect = candidate.effect
     assert effect is not None
-    high = float("inf") if effect.high is None else effect.high
     return (
         question(trial.workload, trial.problem, trial.fixed),
         " × ".join(trial.techniques),
         "/".join(candidate.levels.values()),
         units.speedup(effect.speedup),
-        units.interval(effect.low, high),
+        units.interval(effect.low, effect.upper),
         effect.verdict,
         _price(trial.arms[0], candidate),
     )

@@ -1,6 +1,6 @@
 """Result files -> one tidy table -> effects, knees, crossovers and bottlenecks. No framework, no pytest, no GPU."""
 
-from harness.reading.bottleneck import Bottleneck, bottlenecks
+from harness.reading.bottleneck import Bottleneck, bottlenecks, choosable
 from harness.reading.certificates import KeptCertificates, find_certificates
 from harness.reading.crossover import SizeSweep, size_sweeps
 from harness.reading.facts import facts
@@ -16,6 +16,7 @@ __all__ = [
     "Result",
     "SizeSweep",
     "bottlenecks",
+    "choosable",
     "effects",
     "facts",
     "find_certificates",

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from harness import units
 from harness.reading.table import in_words
 from harness.record import ArmRecord, Effect, Run, TrialRecord
@@ -73,6 +75,11 @@ class _Burden:
 def bottlenecks(run: Run) -> list[Bottleneck]:
     """Return what holds training back in every trial of a run that takes burdens off."""
     return [found for trial in run.trials if (found := bottleneck(trial)) is not None]
+
+
+def choosable(effects: pd.DataFrame, found: Sequence[Bottleneck]) -> pd.DataFrame:
+    """Return the effects of techniques that a person could choose; what takes a burden off only explains."""
+    return effects[~effects["trial"].isin([each.trial for each in found])] if found else effects
 
 
 def bottleneck(trial: TrialRecord) -> Bottleneck | None:
@@ -141,7 +148,7 @@ def _taken_off(level: str, effect: Effect, unit: str) -> _Burden:
     low, high = _interval(effect)
     return _Burden(
         cause=CAUSES[level],
-        gain=_GAINS[level].format(_ratio(effect.speedup, low, high), unit=unit),
+        gain=_GAINS[level].format(units.ratio(effect.speedup, low, high), unit=unit),
         share=1 - _inverse(effect.speedup),
         least=1 - _inverse(low),
         most=1 - _inverse(high),
@@ -153,7 +160,7 @@ def _sent(decoded: Effect, resident: Effect) -> _Burden:
     """Return what sending costs beyond decoding: both intervals hold together, and so does what they leave between."""
     (low, high), (resident_low, resident_high) = _interval(decoded), _interval(resident)
     least = _inverse(high) - _inverse(resident_low)
-    ratio = _ratio(
+    ratio = units.ratio(
         resident.speedup * _inverse(decoded.speedup), resident_low * _inverse(high), resident_high * _inverse(low)
     )
     return _Burden(
@@ -167,13 +174,9 @@ def _sent(decoded: Effect, resident: Effect) -> _Burden:
 
 
 def _interval(effect: Effect) -> tuple[float, float]:
-    return effect.low, math.inf if effect.high is None else effect.high
+    return effect.low, effect.upper
 
 
 def _inverse(speedup: float) -> float:
     """Return the time that is left at a speedup, as a share of the baseline's."""
     return 1 / speedup if speedup > 0 else math.inf
-
-
-def _ratio(speedup: float, low: float, high: float) -> str:
-    return f"{units.speedup(speedup)} ({units.interval(low, high)})"

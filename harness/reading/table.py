@@ -193,11 +193,10 @@ def _price(price: Price, memory_kind: str) -> dict[str, Any]:
 
 def _effect(effect: Effect | None) -> dict[str, Any]:
     """Return the effect's columns; an interval that is not bounded above reaches to infinity."""
-    bounded = effect is not None and effect.high is not None
     return {
         "speedup": effect.speedup if effect and effect.speedup > 0 else None,
         "low": effect.low if effect else None,
-        "high": (effect.high if bounded else float("inf")) if effect else None,
+        "high": effect.upper if effect else None,
         "verdict": effect.verdict if effect else None,
         "pairs": effect.pairs if effect else None,
         "paired": effect.paired if effect else None,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC
 
 import pandas as pd
 
 from harness import units
-from harness.reading import Bottleneck, Result, bottlenecks, effects, load
+from harness.reading import Bottleneck, Result, bottlenecks, choosable, effects, load
 from harness.record import Run
 from harness.report.anchors import Anchors
-from harness.report.answer import Findings, findings
+from harness.report.answer.lost import NOT_BELIEVED, Group, doubted, without_speed
+from harness.report.answer.statements import Findings, findings
+from harness.report.answer.thresholds import Threshold, thresholds
+from harness.report.answer.undecided import circumstances
 from harness.report.certificate import Certified
 from harness.report.disturbance import disturbance_in_words
 from harness.report.figures import draw
 from harness.report.figures.drawing import Drawn
-from harness.report.lost import NOT_BELIEVED, Group, doubted, without_speed
+from harness.report.labels import taken_in_words
 from harness.report.machine import (
     ceilings_in_words,
     configuration_in_words,
@@ -28,9 +30,7 @@ from harness.report.matrix import Matrix, matrices
 from harness.report.sections import TechniqueSection, WorkloadSection, technique_sections, workload_sections
 from harness.report.side_by_side import Beside
 from harness.report.tables import Table, compared, overview
-from harness.report.thresholds import Threshold, thresholds
-from harness.report.trials import TrialSection, trial_sections
-from harness.report.undecided import circumstances
+from harness.report.trials.sections import TrialSection, trial_sections
 from harness.report.verdicts import counted
 
 
@@ -95,13 +95,12 @@ def part_of(result: Result, proof: Certified, prefix: str = "") -> RunPart:
     anchors, run, arms = Anchors(prefix=prefix), result.run, load([result])
     found, around = effects(arms), circumstances(run)
     held_back, lost = bottlenecks(run), without_speed(arms)
-    # What takes a burden off explains; it is no technique that a person could choose.
-    chosen = found[~found["trial"].isin([each.trial for each in held_back])] if held_back else found
+    chosen = choosable(found, held_back)
     figures = [replace(figure, name=f"{prefix}{figure.name}") for figure in draw(arms, found, around.noise)]
     told, limits = findings(chosen, around), list(thresholds(arms, found))
     return RunPart(
         name=result.name,
-        taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
+        taken=taken_in_words(result),
         anchors=anchors,
         machine=machine_in_words(run.environment.identity),
         certified=proof,

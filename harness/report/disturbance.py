@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from harness import units
 from harness.record import ArmRecord, Run
-from harness.report.alike import pattern, together
-from harness.report.undecided import in_brief
+from harness.report.answer.alike import pattern, together
+from harness.report.answer.undecided import in_brief
 
 
 def disturbance_in_words(run: Run) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from harness import units
 from harness.reading.table import rows_of
 from harness.report.anchors import Anchors
-from harness.report.places import Row
+from harness.report.answer.places import Row
 from harness.report.verdicts import GLYPHS
 
 _MOST = 200  # techniques, and workloads; the table of effects holds all

@@ -12,12 +12,13 @@ from harness.reading import KeptCertificates, Result
 from harness.report.anchors import Anchors
 from harness.report.certificate import certified
 from harness.report.content import Page, part_of
-from harness.report.csv_text import csv_text
-from harness.report.exports import as_latex, as_parquet, table_of_effects
 from harness.report.figures.drawing import Drawn
+from harness.report.labels import told_apart
+from harness.report.outputs.csv_text import csv_text
+from harness.report.outputs.exports import as_latex, as_parquet, table_of_effects
+from harness.report.outputs.summary import as_markdown
 from harness.report.rendering import rendered
-from harness.report.side_by_side import side_by_side, told_apart
-from harness.report.summary import as_markdown
+from harness.report.side_by_side import side_by_side
 
 TITLE = "Which acceleration techniques pay here?"
 _LONGEST_NAME = 100  # characters of the names of several runs

@@ -11,12 +11,12 @@ from harness import units
 from harness.reading.table import by_technique, rows_of
 from harness.record import TrialRecord
 from harness.report.anchors import Anchors
-from harness.report.answer import Findings, Statement, surest_first
+from harness.report.answer.places import Places, Row
+from harness.report.answer.statements import Findings, Statement, surest_first
+from harness.report.answer.thresholds import Threshold
+from harness.report.answer.undecided import Circumstances, left_open, to_decide
 from harness.report.figures.drawing import Drawn
-from harness.report.places import Places, Row
 from harness.report.tables import Table, compared
-from harness.report.thresholds import Threshold
-from harness.report.undecided import Circumstances, left_open, to_decide
 from harness.report.verdicts import counted
 
 _BEST = 3  # techniques that pay on a workload; all of its effects stand in its trials
@@ -133,7 +133,7 @@ def _best(rows: Sequence[Row], anchors: Anchors, around: Circumstances) -> list[
     return [
         Best(
             what=row["level"],
-            speedup=f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})",
+            speedup=units.ratio(row["speedup"], row["low"], row["high"]),
             anchor=anchors.technique(row["framework"], row["switched"]),
         )
         for row in surest_first(list(chosen.values()), around)[:_BEST]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 
 from harness import units
 from harness.reading import Result
@@ -14,7 +13,7 @@ from harness.reading.table import in_words
 from harness.report.anchors import Anchors
 from harness.report.figures.drawing import Drawn
 from harness.report.figures.side_by_side import most_different
-from harness.report.figures.words import within
+from harness.report.labels import taken_in_words, told_apart
 from harness.report.machine import machine_in_words, setup_in_words
 
 _NAMED = 3  # of what a sentence counts; all of it stands in a table
@@ -82,23 +81,10 @@ def side_by_side(results: Sequence[Result]) -> Beside:
     )
 
 
-def told_apart(results: Sequence[Result]) -> list[str]:
-    """Return a label for each run, no two alike: its name, and what else it takes."""
-    ways: list[Callable[[Result], str]] = [
-        lambda result: result.name,
-        lambda result: f"{result.name} on {result.run.machine}",
-        lambda result: f"{result.name} {result.number:04}",
-    ]
-    for labels in ([written(result) for result in results] for written in ways):
-        if len(set(labels)) == len(labels):
-            return labels
-    return [f"{result.name} ({place})" for place, result in enumerate(results, start=1)]
-
-
 def _facts(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     ways: dict[str, Callable[[Result], str]] = {
         "machine": lambda result: machine_in_words(result.run.environment.identity),
-        "taken": lambda result: f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "unknown",
+        "taken": taken_in_words,
         "measured": lambda result: units.plural(len(result.run.trials), "trial"),
     }
     return [(name, [written(result) for result in results]) for name, written in ways.items()]
@@ -181,7 +167,7 @@ def _cell(row: Row | None, anchors: Anchors) -> Cell:
     anchor = anchors.trial(row["trial"])
     if row["speedup"] is None:
         return Cell(text=row["reason"] or row["outcome"].replace("-", " "), anchor=anchor)
-    text = within(row["speedup"], row["low"], row["high"])
+    text = units.ratio(row["speedup"], row["low"], row["high"])
     return Cell(text=text, anchor=anchor, verdict=row["verdict"], speedup=row["speedup"])
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness import units
 from harness.reading.table import in_words, rows_of
-from harness.report.pays import pays
+from harness.report.trials.pays import pays
 from harness.report.verdicts import GLYPHS
 
 Row = dict[str, Any]
@@ -122,7 +122,7 @@ def _share(row: Row) -> str:
 
 
 def _speedup(row: Row) -> str:
-    return f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})" if row["speedup"] else ""
+    return units.ratio(row["speedup"], row["low"], row["high"]) if row["speedup"] else ""
 
 
 def _verdict(row: Row) -> str:

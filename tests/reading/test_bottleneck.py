@@ -111,7 +111,7 @@ def test_what_was_not_measured_is_named_and_not_taken_for_nothing(level: str) ->
 def test_a_burden_that_is_undecided_is_said_beside_the_cause() -> None:
     said = found(NOTHING | {"decoded": FAST, "resident": FAST, "larger-batch": (1.5, 0.0, None, "undecided")})
     assert said.causes == ("input-bound",)
-    assert "undecided: with larger batches it is 1.50× (0–∞) as fast per image" in said.sentence
+    assert "undecided: with larger batches it is 1.50× (no interval) as fast per image" in said.sentence
 
 
 def test_an_open_verdict_that_leaves_no_room_for_a_burden_is_none() -> None:

@@ -8,13 +8,12 @@ from axe_playwright_python.sync_playwright import Axe
 from browser import chromium, needs_chromium, visit
 from calibrated import whole
 from playwright.sync_api import expect
-from runs import STORED
+from runs import REAL, STORED
 
 from harness.reading import effects, find_results, load
 from harness.report import certificate_page, write_report
 
 pytestmark = needs_chromium
-REAL = STORED.parents[2] / "results" / "amd-epyc-2c-24g-a1616a" / "0007_quick.json"
 RESULT = find_results(REAL).results[0]
 EFFECTS = effects(load([RESULT]))
 OPENED = "document.querySelectorAll('details').forEach(details => { details.open = true })"

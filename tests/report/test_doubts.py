@@ -7,7 +7,7 @@ from runs import arm, effect, run, save, trial
 from harness.reading import find_results, load
 from harness.record import Placement, Rate
 from harness.report import write_report
-from harness.report.lost import doubted as doubted_arms
+from harness.report.answer.lost import doubted as doubted_arms
 
 CACHED, ELSEWHERE, BEYOND = "its output is cached", "its output lies on cpu", "it implies 4,200 % of cpu memory"
 HANDICAPPED = "the baseline reaches 2 % of cpu memory: it may be handicapped"

@@ -31,12 +31,9 @@ def batches(**prices):
     ]
 
 
-def test_every_kind_of_figure_is_drawn_as_png_and_svg(stored_report):
-    folder = stored_report.parent / "figures"
-    drawn = {path.stem for path in folder.glob("*.png")}
-    assert drawn == {path.stem for path in folder.glob("*.svg")}
-    assert {name.partition("-")[0] for name in drawn} == {"effects", "pareto", "batch", "workers", "size"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.glob("*.png"))
+def test_every_kind_of_figure_is_drawn(stored_report):
+    drawn = {path.name.partition("-")[0] for path in (stored_report.parent / "figures").glob("*.svg")}
+    assert drawn == {"effects", "pareto", "batch", "workers", "size"}
 
 
 def test_nothing_is_drawn_without_data(figures):

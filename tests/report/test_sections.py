@@ -9,7 +9,7 @@ from runs import arm, by_size, effect, run, trial
 
 from harness.reading import effects, load
 from harness.report.anchors import Anchors
-from harness.report.thresholds import thresholds
+from harness.report.answer.thresholds import thresholds
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from harness.report.figures.log_interval import by_log_interval
 from harness.report.figures.pareto import tradeoff
 from harness.report.figures.sweeps import by_batch, by_workers
 
-_MOST = 200  # figures; a run of every benchmark has about thirty
+_MOST = 200  # figures; a run of every benchmark has about seventy
 
 
 def draw(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> list[Drawn]:

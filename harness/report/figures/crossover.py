@@ -13,9 +13,9 @@ from matplotlib.ticker import FixedLocator, LogLocator
 from harness import units
 from harness.reading import SizeSweep
 from harness.report.anchors import slug
+from harness.report.answer.thresholds import crossover_in_words
 from harness.report.figures.drawing import Drawn, clipped, styled, write_ticks
 from harness.report.figures.words import BAND, sampled, subject
-from harness.report.thresholds import crossover_in_words
 
 _PALETTE = [*map(str, sns.color_palette("colorblind").as_hex())]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")

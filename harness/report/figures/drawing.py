@@ -17,7 +17,6 @@ import matplotlib as mpl
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -27,13 +26,12 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from pandas.api.types import is_numeric_dtype
 
 from harness import units
-from harness.report.csv_text import csv_text
 from harness.report.figures.inline import inlined, well_formed
+from harness.report.outputs.csv_text import csv_text
 
 INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
 WIDTH_IN, WIDER_IN = 4.6, 5.0  # narrow enough that text of this size stays legible on a telephone
 _TEXT_PT, _TITLE_PT = 9, 10
-_PNG_DPI = 160
 _LINE_HEIGHT = 1.25  # of a title, as a multiple of its size
 _MARGIN_PT = 4  # at either end of a title's lines
 _LONGEST_LABEL = 70  # characters
@@ -110,12 +108,8 @@ class Drawn:
             return well_formed(written.getvalue().decode())
 
     def save(self, folder: Path) -> None:
-        """Write it as PNG and SVG."""
+        """Write it as SVG."""
         (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-        with _drawing():
-            self.figure.set_dpi(_PNG_DPI)
-            canvas: Any = FigureCanvasAgg(self.figure)
-            canvas.print_png(folder / f"{self.name}.png", metadata={"Software": None})
 
     def inline(self) -> str:
         """Return it as SVG for a page: small, in the page's colours, described by ``alt``, its ids its own."""

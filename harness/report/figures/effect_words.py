@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness import units
 from harness.reading.table import in_words
-from harness.report.figures.words import sampled, within
+from harness.report.figures.words import sampled
 from harness.report.verdicts import GLYPHS
 
 _LONGEST_NOTE = 200  # characters of what all rows share
@@ -43,7 +43,7 @@ def in_full(effects: pd.DataFrame) -> str:
     each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in GLYPHS if counts[verdict])
     ordered = _fastest(effects)
     told = [
-        f"{end} {level_of(row)} on {row['workload']}, {within(row['speedup'], row['low'], row['high'])}"
+        f"{end} {level_of(row)} on {row['workload']}, {units.ratio(row['speedup'], row['low'], row['high'])}"
         for end, row in (("highest", ordered.iloc[0]), ("lowest", ordered.iloc[-1]))[: len(ordered)]
     ]
     return f"{finding(effects)}. Verdicts: {each}. Speedups: {'; '.join(told)}."

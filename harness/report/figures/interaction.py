@@ -12,7 +12,7 @@ from harness.reading.interactions import Interaction
 from harness.reading.table import in_words
 from harness.report.anchors import slug
 from harness.report.figures.drawing import INK, Drawn, clipped, styled, write_ticks
-from harness.report.figures.words import bounds, sampled, subject, within
+from harness.report.figures.words import sampled, subject
 
 _BLUE, _ORANGE = map(str, sns.color_palette("colorblind").as_hex()[:2])
 _APART = 0.02  # between marks of one place, so that no interval hides another
@@ -91,7 +91,7 @@ def _finding(found: Interaction, noise: float) -> str:
     first, second = (units.speedup(arm["speedup"]) for arm in found.alone)
     promise = f"the {first} × {second} = {units.speedup(found.promised)} that the two alone promise"
     said = f"{' and '.join(found.techniques)} together bring {units.speedup(found.together['speedup'])}"
-    ratio = f"({units.speedup(found.ratio)} of that, {bounds(found.low, found.high)})"
+    ratio = f"({units.speedup(found.ratio)} of that, {units.bounds(found.low, found.high)})"
     if found.low > 1 + noise:
         return f"{said}, more than {promise} {ratio}"
     if found.high < 1 / (1 + noise):
@@ -104,7 +104,7 @@ def _finding(found: Interaction, noise: float) -> str:
 def _each(found: Interaction) -> str:
     arms = found.arms.iloc[1:]
     rows = zip(arms["level"], arms["speedup"], arms["low"], arms["high"], strict=True)
-    return "; ".join(f"{level} {within(*speedup)}" for level, *speedup in rows)
+    return "; ".join(f"{level} {units.ratio(*speedup)}" for level, *speedup in rows)
 
 
 def _table(found: Interaction) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from harness.reading.ladders import Ladder
 from harness.report.anchors import slug
 from harness.report.figures.drawing import INK, LINE, Drawn, clipped, styled
 from harness.report.figures.speedups import draw_intervals, scale_speedups
-from harness.report.figures.words import bounds, sampled, subject, within
+from harness.report.figures.words import sampled, subject
 from harness.report.verdicts import COLOURS, GLYPHS, MARKERS
 
 _MOST_OF_IT = 0.5  # of the whole way up, by the logarithm, so that the rungs' shares add up to it
@@ -85,7 +85,7 @@ def _label(axes: Axes, rungs: pd.DataFrame) -> None:
 def _finding(ladder: Ladder) -> str:
     """Say what all rungs bring together, and which one brings most of it."""
     top, largest = ladder.top, ladder.largest
-    together = f"{units.speedup(top['speedup'])} as fast as {ladder.start} ({bounds(top['low'], top['high'])})"
+    together = f"{units.speedup(top['speedup'])} as fast as {ladder.start} ({units.bounds(top['low'], top['high'])})"
     if top["verdict"] == "undecided":
         return f"it is undecided whether all together pay: {together}"
     if top["verdict"] != "faster":
@@ -99,7 +99,7 @@ def _each(rungs: pd.DataFrame) -> str:
     rows = zip(rungs["rung"], rungs["speedup"], rungs["low"], rungs["high"], rungs["gain"], strict=True)
     _, *above = rows
     return "; ".join(
-        f"{rung} {within(*speedup)}, {units.speedup(gain)} the rung below" for rung, *speedup, gain in above
+        f"{rung} {units.ratio(*speedup)}, {units.speedup(gain)} the rung below" for rung, *speedup, gain in above
     )
 
 

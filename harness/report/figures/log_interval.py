@@ -13,7 +13,7 @@ from harness import units
 from harness.reading.log_intervals import LogIntervals
 from harness.report.anchors import slug
 from harness.report.figures.drawing import INK, Drawn, styled, write_ticks
-from harness.report.figures.words import bounds, sampled, subject, within
+from harness.report.figures.words import sampled, subject
 from harness.report.verdicts import COLOURS, MARKERS
 
 _KIND = "log-interval"
@@ -68,7 +68,7 @@ def by_log_interval(found: LogIntervals, noise: float) -> Drawn:
 def _finding(arms: pd.DataFrame) -> str:
     """Say what the most frequent reading costs, and how often one reads for nothing."""
     first, free = arms.iloc[0], arms[arms["verdict"] == "same"]
-    time = f"{units.speedup(first['time'])} as long ({bounds(first['time_low'], first['time_high'])})"
+    time = f"{units.speedup(first['time'])} as long ({units.bounds(first['time_low'], first['time_high'])})"
     said = f"{_COSTS[first['verdict']].format(_often(first['every']))} a step takes {time}"
     if first["verdict"] != "slower" or free.empty:
         return said
@@ -81,7 +81,7 @@ def _often(every: float) -> str:
 
 def _each(arms: pd.DataFrame) -> str:
     times = zip(arms["every"], arms["time"], arms["time_low"], arms["time_high"], arms["verdict"], strict=True)
-    return "; ".join(f"{units.count(every)}: {within(*time)}, {verdict}" for every, *time, verdict in times)
+    return "; ".join(f"{units.count(every)}: {units.ratio(*time)}, {verdict}" for every, *time, verdict in times)
 
 
 def _limits(arms: pd.DataFrame) -> tuple[float, float]:

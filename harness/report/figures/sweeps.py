@@ -16,9 +16,9 @@ from harness import units
 from harness.reading import LevelSweep
 from harness.reading.levels import NEAR_BEST
 from harness.report.anchors import slug
+from harness.report.answer.thresholds import knee_in_words
 from harness.report.figures.drawing import INK, PAPER, Drawn, styled, write_ticks
 from harness.report.figures.words import BAND, sampled, subject
-from harness.report.thresholds import knee_in_words
 
 _BLUE, _ORANGE, _GREEN = map(str, sns.color_palette("colorblind").as_hex()[:3])
 _FURTHEST = 2.0  # a band reaching further than this factor beyond all medians is cut at the figure's edge

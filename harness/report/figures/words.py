@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -25,13 +24,3 @@ def sampled(counts: pd.Series[Any], noun: str) -> str:
         return f"an unknown number of {noun}s"
     least, most = int(known.min()), int(known.max())
     return units.plural(most, noun) if least == most else f"{units.count(least)} to {units.plural(most, noun)}"
-
-
-def within(speedup: float, low: float, high: float) -> str:
-    """Return a ratio with its interval."""
-    return f"{units.speedup(speedup)} ({bounds(low, high)})"
-
-
-def bounds(low: float, high: float) -> str:
-    """Return an interval of ratios, or that there is none."""
-    return units.interval(low, high) if low > 0 or high < math.inf else "no interval"

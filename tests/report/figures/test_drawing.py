@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from jinja2 import Environment, PackageLoader
 
-from harness.report.csv_text import csv_text
 from harness.report.figures.drawing import Drawn, styled, wrapped
+from harness.report.outputs.csv_text import csv_text
 
 HOSTILE = 'on <b>"net"</b> & \x1b[31m co.'
 

@@ -3,12 +3,11 @@
 import re
 
 import pytest
-from runs import STORED
+from runs import REAL
 
 from harness.reading import effects, find_results, load
 from harness.report.figures import draw
 
-REAL = STORED.parents[2] / "results" / "amd-epyc-2c-24g-a1616a" / "0007_quick.json"
 VERDICT = re.compile(r"\d|pays|slower|slows|faster|difference|undecided|same")
 SAMPLE = re.compile(r"\d+ ?(?:to [\d,]+ )?(?:pairs?|blocks?|series|arms?|comparisons?|workloads?)\b")
 

@@ -13,7 +13,7 @@ from statistics import median
 from harness import units
 from harness.reading.table import in_words
 from harness.record import ArmRecord, Effect, Timing, TrialRecord
-from harness.report.scale import Scale
+from harness.report.trials.scale import Scale
 
 WIDTH, HEIGHT = 600, 60  # units of a drawing, as in the viewBox of its template; stretched to the room that there is
 _MOST_POINTS = 40  # of a course in time, as many as a run keeps
@@ -91,11 +91,11 @@ def samples(timing: Timing, axis: Scale) -> Strip:
 def ratios(effect: Effect, noise: float) -> Strip:
     """Draw the speedups of pairs in the order measured, around 1, with the interval and the noise zone."""
     logs = [_near(value) for value in _thinned(effect.log_ratios_in_order)]
-    low, high = _log(effect.low), _FURTHEST if effect.high is None else _log(effect.high)
+    low, high = _log(effect.low), _log(effect.upper)
     zone = math.log1p(noise)
     ends = [value for value in (low, high) if abs(value) < _FURTHEST]
     axis = Scale.over([*logs, *ends, -zone, zone], HEIGHT)  # of logs, and 0 lies within: never logarithmic once more
-    between = units.interval(effect.low, math.inf if effect.high is None else effect.high)
+    between = units.bounds(effect.low, effect.upper)
     third = max(1, len(logs) // 3)
     early, late = (units.speedup(math.exp(median(part))) for part in (logs[:third], logs[-third:]))
     counted = units.plural(effect.pairs, "pair")

@@ -14,9 +14,9 @@ from harness.hosting.conditions import Conditions
 from harness.hosting.options import Options, read_options
 from harness.hosting.suite import Suite
 from harness.plugin import SUITE
-from harness.report.rerun import rerun
+from harness.report.trials.rerun import rerun
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 WALK = """
 @pytest.mark.parametrize("hills", [1, 10, 100], ids=["1", "10", "1 = one"])
 @toggles("numpy", "pace")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from typing import Any
 
 import pandas as pd
 
 from harness import units
-from harness.reading import KeptCertificates, Result, bottlenecks, effects, load
+from harness.reading import KeptCertificates, Result, bottlenecks, choosable, effects, load
 from harness.reading.table import in_words, rows_of
+from harness.report.answer.prices import price_in_words
 from harness.report.certificate.words import NO_CERTIFICATE, changes_in_words, in_brief
+from harness.report.labels import taken_in_words, told_apart
 from harness.report.machine import machine_in_words
-from harness.report.prices import price_in_words
 from harness.report.rendering import rendered
-from harness.report.side_by_side import side_by_side, told_apart
+from harness.report.side_by_side import side_by_side
 from harness.report.verdicts import counted
 
 _MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS = 12, 6, 4  # rows that one reads in a pull request
@@ -78,11 +78,10 @@ def as_markdown(results: Sequence[Result], certificates: Mapping[str, KeptCertif
 def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
     run, arms = result.run, load([result])
     found, held_back = effects(arms), bottlenecks(run)
-    # What takes a burden off explains; it is no technique that a person could choose.
-    chosen = found[~found["trial"].isin([each.trial for each in held_back])] if held_back else found
+    chosen = choosable(found, held_back)
     return RunInShort(
         name=label,
-        taken=f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time",
+        taken=taken_in_words(result),
         machine=machine_in_words(run.environment.identity),
         interrupted=run.interrupted,
         counted=_counted(found, len(run.trials)),
@@ -124,7 +123,7 @@ def _finding(row: dict[str, Any]) -> Finding:
         what=row["level"],
         against=", ".join(row["baseline_levels"].values()),
         where=f"{row['workload']} ({place})",
-        speedup=f"{units.speedup(row['speedup'])} ({units.interval(row['low'], row['high'])})",
+        speedup=units.ratio(row["speedup"], row["low"], row["high"]),
         price=", ".join(price_in_words(row)),
         doubtful=row["doubtful"],
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness import units
 from harness.reading.deciding import times_the_pairs
 from harness.record import Run
-from harness.report.places import Row
+from harness.report.answer.places import Row
 
 _NOISE = 0.01  # the noise zone of a run whose settings do not tell it
 _LONGEST_S = 1e9  # budgets beyond it are none

@@ -6,8 +6,8 @@ from runs import arm, effect, memory, run, trial
 
 from harness.reading import effects, load
 from harness.record import Price
-from harness.report.answer import findings
-from harness.report.undecided import circumstances
+from harness.report.answer.statements import findings
+from harness.report.answer.undecided import circumstances
 
 HANDICAPPED = "the baseline reaches 2 % of cpu memory: it may be handicapped"
 SETTINGS = {"noise": 0.01, "budget_s": 0.7}

@@ -10,8 +10,8 @@ from runs import STORED, arm, effect, memory, run, save, trial
 
 from harness.reading import effects, find_results, load
 from harness.record import SCHEMA_VERSION
-from harness.report.csv_text import csv_text
-from harness.report.exports import as_latex, as_parquet, table_of_effects
+from harness.report.outputs.csv_text import csv_text
+from harness.report.outputs.exports import as_latex, as_parquet, table_of_effects
 
 
 @pytest.fixture(scope="module")

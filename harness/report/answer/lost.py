@@ -10,8 +10,8 @@ import pandas as pd
 
 from harness import units
 from harness.reading.table import rows_of
-from harness.report.alike import pattern, together
-from harness.report.places import listed
+from harness.report.answer.alike import pattern, together
+from harness.report.answer.places import listed
 
 NOT_BELIEVED = {  # outcomes that a speed was taken for, and why it is none
     "wrong-output": "with wrong output",

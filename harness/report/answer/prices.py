@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness import units
+from harness.reading.pareto import LEAST_CHANGE, LEAST_CHANGE_BYTES
 
-_MEMORY_WORTH_SAYING_BYTES = 2**20  # a smaller change is an allocator's page here or there
-_MEMORY_WORTH_SAYING = 0.02
 _COLD_WORTH_SAYING_S = 0.1
 _COLD_WORTH_SAYING = 3  # times a warm iteration
 
@@ -20,7 +19,7 @@ def price_in_words(row: dict[str, Any]) -> list[str]:
     memory, before = row["memory_bytes"], row["baseline_memory_bytes"]
     if memory is not None and before is not None:
         change = memory - before
-        if abs(change) >= max(_MEMORY_WORTH_SAYING_BYTES, _MEMORY_WORTH_SAYING * before):
+        if abs(change) >= max(LEAST_CHANGE_BYTES, LEAST_CHANGE * before):
             parts.append(f"{units.size(abs(change))} {'more' if change > 0 else 'less'} memory")
     cold_s, warm_s = row["cold_s"], row["s_per_iteration"]
     if cold_s is not None and cold_s >= max(_COLD_WORTH_SAYING_S, _COLD_WORTH_SAYING * warm_s):

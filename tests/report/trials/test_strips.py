@@ -8,8 +8,8 @@ import pytest
 from runs import STORED, arm, effect, trial
 
 from harness.reading import find_results
-from harness.report.scale import Scale
-from harness.report.strips import HEIGHT, WIDTH, arm_strips
+from harness.report.trials.scale import Scale
+from harness.report.trials.strips import HEIGHT, WIDTH, arm_strips
 
 QUANTILES_S = tuple(0.010 + 0.0001 * place for place in range(21))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,10 +11,10 @@ from harness import units
 from harness.reading.table import in_words, rows_of
 from harness.record import Effect, Run, TrialRecord
 from harness.report.anchors import Anchors
-from harness.report.pays import pays_in_words
-from harness.report.rerun import rerun
-from harness.report.strips import ArmStrips, arm_strips
 from harness.report.tables import Row, Table, details
+from harness.report.trials.pays import pays_in_words
+from harness.report.trials.rerun import rerun
+from harness.report.trials.strips import ArmStrips, arm_strips
 
 _BEST_FIRST = ("faster", "same", "undecided", "slower")
 
@@ -74,8 +73,7 @@ def _best(trial: TrialRecord) -> tuple[str, str]:
     if not found:
         return "", ""
     effect, arm = min(found, key=lambda each: _rank(each[0]))
-    within = units.interval(effect.low, math.inf if effect.high is None else effect.high)
-    return effect.verdict, f"{in_words(arm.levels)} {units.speedup(effect.speedup)} ({within})"
+    return effect.verdict, f"{in_words(arm.levels)} {units.ratio(effect.speedup, effect.low, effect.upper)}"
 
 
 def _rank(effect: Effect) -> tuple[int, float]:

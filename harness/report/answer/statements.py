@@ -9,9 +9,9 @@ import pandas as pd
 
 from harness import units
 from harness.reading.table import by_technique, rows_of
-from harness.report.places import Places, Row, level_in_words, listed
-from harness.report.prices import price_in_words
-from harness.report.undecided import Circumstances, left_open, times_to_decide, to_decide
+from harness.report.answer.places import Places, Row, level_in_words, listed
+from harness.report.answer.prices import price_in_words
+from harness.report.answer.undecided import Circumstances, left_open, times_to_decide, to_decide
 
 _HEADINGS = {  # a technique is told by the first of these verdicts that it has
     "faster": "What pays",

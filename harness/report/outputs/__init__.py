@@ -1,0 +1,1 @@
+"""The effects for other programs: CSV, Parquet, LaTeX, and Markdown for a pull request."""
