@@ -4,6 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from runs import REAL
+
+from harness import units
+from harness.reading import effects, find_results, load
+from harness.reading.table import rows_of
+from harness.report.verdicts import GLYPHS
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -17,3 +23,25 @@ def test_the_technique_in_ten_lines_is_measured(pytester: pytest.Pytester) -> No
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["cnn-train*onednn*on*×*"])
+
+
+def test_the_table_holds_what_the_committed_run_found() -> None:
+    found = {
+        (
+            units.speedup(row["speedup"]),
+            units.interval(row["low"], row["high"]),
+            f"{GLYPHS[row['verdict']]} {row['verdict']}",
+        )
+        for row in rows_of(effects(load(find_results(REAL).results)))
+    }
+    first_screen = README.read_text().partition("Two commands")[0]
+    rows = [line for line in first_screen.splitlines() if re.match(r"\|.*×", line)]
+    shown = [tuple(cell.strip() for cell in row.split("|")[3:6]) for row in rows]
+    assert len(shown) > 8
+    assert [row for row in shown if row not in found] == []
+    assert REAL.name in first_screen
+
+
+def test_the_figure_is_of_the_committed_report() -> None:
+    (figure,) = re.findall(r"!\[.+\]\((.+)\)", README.read_text())
+    assert (README.parent / figure).read_text().lstrip().startswith("<?xml")
