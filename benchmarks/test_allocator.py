@@ -8,4 +8,4 @@ ELEMENTS = 9_000_000
 
 @toggles("numpy", "malloc")
 def test_allocator(measure, malloc):
-    measure("elementwise-chain", elements=ELEMENTS, malloc=malloc)
+    measure("vector-add", elements=ELEMENTS, malloc=malloc)
