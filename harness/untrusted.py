@@ -7,6 +7,9 @@ import math
 import os
 import stat
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -37,28 +40,49 @@ _SEPARATORS = ("Zl", "Zp")  # of lines and paragraphs
 
 
 def read_document(path: Path, *names: str) -> Any:
-    """Return a file's JSON as `parse` does; given names, only what stands under them, and nothing else is parsed.
+    """Return a file's JSON as `document_in` does.
 
     Raises:
         UnreadableResult: the file cannot be read, is no JSON, or breaks a limit; in one line.
     """
-    source = shown(str(path))
+    with refused_in_one_line(str(path)):
+        return document_in(read_bytes(path), *names)
+
+
+@contextmanager
+def refused_in_one_line(source: str) -> Iterator[None]:
+    """Let what is wrong with a file be one line that names it.
+
+    Raises:
+        UnreadableResult: the file cannot be read, is no JSON, or breaks a limit.
+    """
+    source = shown(source)
     try:
-        data = read_bytes(path)
-        if not names:
-            return parse(data)
-        parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_holding(names)))
-        return {name: parse(part) for name, part in parts.items() if bytes(part)}
+        yield
     except OSError as error:
         raise UnreadableResult(f"{source}: cannot be read ({error.strerror}); give a readable result file") from None
-    except msgspec.ValidationError:  # JSON, but no object
-        return None
     except BeyondLimit as error:
         raise UnreadableResult(f"{source}: cannot be read ({error}); delete it or run again") from None
     except (ValueError, RecursionError) as error:
         raise UnreadableResult(
             f"{source}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
         ) from None
+
+
+def document_in(data: bytes, *names: str) -> Any:
+    """Return JSON as `parse` does; given names, only what stands under them, and nothing else is parsed.
+
+    Raises:
+        BeyondLimit: it breaks a limit.
+        ValueError, RecursionError: it is no JSON.
+    """
+    if not names:
+        return parse(data)
+    try:
+        parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_holding(names)))
+    except msgspec.ValidationError:  # JSON, but no object
+        return None
+    return {name: parse(part) for name, part in parts.items() if bytes(part)}
 
 
 def read_bytes(path: Path) -> bytes:
@@ -122,6 +146,7 @@ def shown(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
+@cache
 def _holding(names: tuple[str, ...]) -> type[msgspec.Struct]:
     """Return the type of an object of which these names alone are kept, unparsed; empty where one is not there."""
     return msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in names])

@@ -79,7 +79,7 @@ def cells(number: int, asv: Path, folder: Path) -> Iterator[str]:
         apart.submit(write_runs, folder, number).result()
     yield f"{number:,}"
     accelbench = [sys.executable, "-m", "harness", "report"]
-    yield str(measured(*accelbench, folder=folder))
+    yield str(measured(*accelbench, "--no-history", folder=folder))
     yield str(measured(*accelbench, "--format", "markdown", folder=folder))
     storage = ["--storage", (folder / "results").as_uri()]
     compare = Path(sys.executable).with_name("pytest-benchmark")
@@ -96,7 +96,7 @@ def table(numbers: list[int]) -> Iterator[str]:
         told = [asv, "-c", "from importlib.metadata import version; print(version('asv'))"]
         version_of_asv = subprocess.run(told, check=True, capture_output=True, text=True).stdout.strip()
         yield (
-            f"| runs of {ARMS} arms | `accelbench report` | `… --format markdown` "
+            f"| runs of {ARMS} arms | `accelbench report --no-history` | `… --format markdown` "
             f"| `pytest-benchmark compare` {version('pytest-benchmark')} | `asv publish` {version_of_asv} |"
         )
         yield "|---:|---:|---:|---:|---:|"

@@ -153,3 +153,13 @@ def test_options_that_do_not_fit_are_one_line(accelbench, tmp_path, arguments, w
 @pytest.mark.usefixtures("two_machines")
 def test_one_bad_path_among_several_is_one_line(accelbench):
     assert complaint(accelbench("report", "a", "nowhere", "b")).startswith("Error: nowhere: no such file or folder")
+
+
+def test_a_folder_of_three_runs_shows_what_changed_over_time_and_a_file_does_not(accelbench, tmp_path):
+    for number in (1, 2, 3):
+        path = save(SIMPLE, tmp_path / "results" / f"{number:04}_a.json", taken=f"2026-01-0{number}T00:00:00+00:00")
+    shown = {}
+    for named, arguments in (("folder", ()), ("without", ("--no-history",)), ("file", (path,))):
+        assert accelbench("report", *arguments, "--output", tmp_path / named).exit_code == 0
+        shown[named] = "What changed over time" in (tmp_path / named / "a" / "index.html").read_text()
+    assert shown == {"folder": True, "without": False, "file": False}

@@ -35,6 +35,18 @@ def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project) -> None:
     second.stdout.fnmatch_lines([f"saved in results/{machine}/0002_quick.json; render it with: accelbench report"])
 
 
+def test_runs_are_numbered_on_after_the_last_number_of_four_digits(keeping: Project) -> None:
+    keeping.run("--benchmark-save=quick")
+    (first,) = files(keeping.path / "results")
+    first.rename(first.with_name("9999_quick.json"))
+    assert [keeping.run("--benchmark-save=quick").ret for _ in range(2)] == [0, 0]
+    assert [path.name for path in files(keeping.path / "results")] == [
+        "10000_quick.json",
+        "10001_quick.json",
+        "9999_quick.json",
+    ]
+
+
 def test_a_project_that_asks_for_no_results_folder_keeps_pytest_benchmarks_own(project: Project) -> None:
     result = project.run("--benchmark-save=quick")
     (path,) = files(project.path / ".benchmarks")

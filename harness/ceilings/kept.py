@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness.cache import cache_folder
 from harness.durable import write_whole
 from harness.record import Ceiling
-from harness.workloads.data.cache_folder import cache_folder
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 2**20  # a file has some kilobytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import Any
 
 from harness.durable import write_whole
 
+_NUMBERED = re.compile(r"(?P<number>\d{4,15})_.+")
 DRAFTS = ".accelbench-drafts"  # readers pass hidden folders over
 
 
@@ -45,9 +47,19 @@ def written_aside(host: Any) -> Iterator[list[Path]]:
         yield placed
         for folder in dict.fromkeys(folders):
             for draft in sorted((folder / DRAFTS).glob("*")):
-                place = folder / draft.name
+                named = host.json is not None and draft.name == host.json.name
+                place = folder / (draft.name if named else _next_name(folder, draft.name))
                 write_whole(place, _compact(draft.read_bytes()))
                 placed.append(place)
+
+
+def _next_name(folder: Path, name: str) -> str:
+    """Return a run's name with the next number, which pytest-benchmark takes for 10000 for ever after 9999."""
+    numbers = [int(match["number"]) for file in folder.glob("*.json") if (match := _NUMBERED.fullmatch(file.name))]
+    match = _NUMBERED.fullmatch(name)
+    if match is None or int(match["number"]) > max(numbers, default=0):
+        return name
+    return f"{max(numbers) + 1:04}{name[match.end('number') :]}"
 
 
 def _compact(draft: bytes) -> bytes:

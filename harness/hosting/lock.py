@@ -15,8 +15,8 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from harness.cache import cache_folder
 from harness.errors import BadInput
-from harness.workloads.data.cache_folder import cache_folder
 
 POLL_S = 1.0
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import merge
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from harness.errors import BadInput, UnreadableResult
@@ -17,8 +17,8 @@ from harness.record import KEY, Run
 from harness.stored import from_json
 from harness.untrusted import read_document, shown
 
-_NUMBERED = re.compile(r"(?P<number>\d{4,})_(?P<name>.+)")
-_DEEPEST = 16  # folders below one another that are looked into
+_NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")
+DEEPEST = 16  # folders below one another that are looked into
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -52,16 +52,16 @@ def find_results(path: Path | str) -> Found:
         UnreadableResult: the file is truncated, of a newer schema or not ours.
     """
     path = Path(path)
-    if not _is_folder(path):
+    if not is_folder(path):
         return Found(results=[_open(path)])
     results, unreadable = [], []
-    for file in sorted(_json_files(path)):
+    for file in sorted(json_files(path)):
         try:
             results.append(_open(file))
         except UnreadableResult as error:
             unreadable.append(error)
     if not results:
-        raise _nothing(path, unreadable)
+        raise nothing_in(path, unreadable)
     results.sort(key=lambda result: (result.taken or _EARLIEST, result.number), reverse=True)
     return Found(results=results, unreadable=unreadable)
 
@@ -78,7 +78,7 @@ def find_newest(path: Path | str) -> Found:
         UnreadableResult: the file is truncated, of a newer schema or not ours.
     """
     path = Path(path)
-    if not _is_folder(path):
+    if not is_folder(path):
         return Found(results=[_open(path)])
     unreadable: list[UnreadableResult] = []
     ordered = [_newest_first(series, unreadable) for series in _series(path)]
@@ -87,14 +87,14 @@ def find_newest(path: Path | str) -> Found:
             return Found(results=[_open(file)], unreadable=unreadable)
         except UnreadableResult as error:
             unreadable.append(error)
-    raise _nothing(path, unreadable)
+    raise nothing_in(path, unreadable)
 
 
 def _series(folder: Path) -> Iterable[list[Path]]:
     """Return files whose order is known, the newest last: the numbered ones of a folder, and each other one alone."""
     series: dict[Path, list[Path]] = {}
-    for file in sorted(_json_files(folder), key=lambda file: (_number(file), file.name)):
-        series.setdefault(file.parent if _number(file) else file, []).append(file)
+    for file in sorted(json_files(folder), key=lambda file: (number_of(file), file.name)):
+        series.setdefault(file.parent if number_of(file) else file, []).append(file)
     return series.values()
 
 
@@ -111,13 +111,13 @@ def _newest_first(series: list[Path], unreadable: list[UnreadableResult]) -> Ite
             unreadable.append(error)
         else:
             if taken:
-                yield taken, _number(file), file
+                yield taken, number_of(file), file
             else:
                 timeless.append(file)
-    yield from ((_EARLIEST, _number(file), file) for file in timeless)
+    yield from ((_EARLIEST, number_of(file), file) for file in timeless)
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
     """Say whether a path is a folder.
 
     Raises:
@@ -132,28 +132,33 @@ def _is_folder(path: Path) -> bool:
     raise BadInput(f"{shown(str(path))}: {reason}")
 
 
-def _json_files(folder: Path) -> Iterator[Path]:
+def json_files(folder: Path) -> Iterator[Path]:
     """Yield the files that may be results; hidden is a draft of a run that was killed while it saved."""
     for place, folders, names in os.walk(folder):
-        deepest = len(Path(place).relative_to(folder).parts) == _DEEPEST
+        deepest = len(Path(place).relative_to(folder).parts) == DEEPEST
         folders[:] = [] if deepest else [name for name in folders if not name.startswith(".")]
         yield from (Path(place, name) for name in names if name.endswith(".json") and not name.startswith("."))
 
 
-def _number(path: Path) -> int:
+def number_of(path: PurePath) -> int:
+    """Return the number at the beginning of a result file's name, 0 where there is none."""
     match = _NUMBERED.fullmatch(path.stem)
     return int(match["number"]) if match else 0
 
 
 def _open(path: Path) -> Result:
     document = read_document(path, KEY, "datetime") or {}
-    run = from_json(document, source=str(path))
+    return as_result(path, document.get("datetime"), from_json(document, source=str(path)))
+
+
+def as_result(path: Path, taken: Any, run: Run) -> Result:
+    """Return a run as the result that its file's name and ``datetime`` say it is."""
     match = _NUMBERED.fullmatch(path.stem)
     return Result(
         path=path,
         name=shown(match["name"] if match else path.stem),
-        number=_number(path),
-        taken=_time(document.get("datetime")),
+        number=number_of(path),
+        taken=_time(taken),
         run=run,
     )
 
@@ -167,7 +172,8 @@ def _time(text: Any) -> datetime | None:
         return None
 
 
-def _nothing(path: Path, unreadable: list[UnreadableResult]) -> BadInput:
+def nothing_in(path: Path | str, unreadable: list[UnreadableResult]) -> BadInput:
+    """Return what to raise about a place in which there is no result."""
     if not unreadable:
         return BadInput(f"{shown(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME")
     if len(unreadable) == 1:

@@ -18,6 +18,7 @@ from harness.report.certificate import Certified
 from harness.report.disturbance import disturbance_in_words
 from harness.report.figures import draw
 from harness.report.figures.drawing import Drawn
+from harness.report.history.section import OverTime
 from harness.report.labels import taken_in_words
 from harness.report.machine import (
     ceilings_in_words,
@@ -83,11 +84,15 @@ class RunPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page about one run, or about several, which then stand side by side first."""
+    """A page about one run, or about several, which then stand side by side first.
+
+    ``over_time`` is what the runs before it show together with it.
+    """
 
     title: str
     runs: list[RunPart]
     beside: Beside | None = None
+    over_time: OverTime | None = None
 
 
 def part_of(result: Result, proof: Certified, prefix: str = "") -> RunPart:

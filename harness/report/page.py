@@ -9,10 +9,12 @@ from pathlib import Path
 
 from harness.errors import BadInput
 from harness.reading import KeptCertificates, Result
+from harness.reading.history.observations import History
 from harness.report.anchors import Anchors
 from harness.report.certificate import certified
 from harness.report.content import Page, part_of
 from harness.report.figures.drawing import Drawn
+from harness.report.history.section import over_time
 from harness.report.labels import told_apart
 from harness.report.outputs.csv_text import csv_text
 from harness.report.outputs.exports import as_latex, as_parquet, table_of_effects
@@ -26,12 +28,16 @@ Certificates = Mapping[str, KeptCertificates]  # by machine
 
 
 def write_report(
-    results: Result | Sequence[Result], output: Path, certificates: Certificates | None = None, title: str = ""
+    results: Result | Sequence[Result],
+    output: Path,
+    certificates: Certificates | None = None,
+    title: str = "",
+    history: History | None = None,
 ) -> Path:
     """Write the report of a run, or of several, into a folder of their names, and return the page.
 
-    Beside ``index.html`` and the figures stand ``summary.md`` and the effects as ``effects.csv``, ``.parquet`` and
-    ``.tex``.
+    ``history`` is that of the runs before it, and adds what changed over time. Beside ``index.html`` and the figures
+    stand ``summary.md`` and the effects as ``effects.csv``, ``.parquet`` and ``.tex``.
 
     Raises:
         BadInput: the folder cannot be written.
@@ -39,6 +45,7 @@ def write_report(
     results = [results] if isinstance(results, Result) else results
     folder, kept = output / folder_name(results), certificates or {}
     content, table = _page(results, folder, kept, title or TITLE), table_of_effects(results)
+    content = replace(content, over_time=over_time(history) if history else None)
     texts = {
         "index.html": rendered("page.html.j2", content),
         "summary.md": as_markdown(results, kept, title or TITLE),
@@ -79,6 +86,8 @@ def _figures(content: Page) -> Iterator[Drawn]:
         yield from part.figures
     if content.beside and content.beside.figure:
         yield content.beside.figure
+    if content.over_time:
+        yield from content.over_time.figures
 
 
 def report_as_text(kind: str, results: Sequence[Result], certificates: Certificates, title: str = "") -> str:

@@ -7,6 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import chromium, needs_chromium, visit
 from calibrated import whole
+from made_up import history, repeated, results
 from playwright.sync_api import expect
 from runs import REAL, STORED
 
@@ -30,8 +31,8 @@ def browser():
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
-    """The page of a real run of the whole suite."""
-    return write_report(RESULT, tmp_path_factory.mktemp("real"))
+    """The page of a real run of the whole suite, with as long a history as is drawn."""
+    return write_report(RESULT, tmp_path_factory.mktemp("real"), history=repeated(RESULT, 40))
 
 
 def shown(page, table):
@@ -139,7 +140,7 @@ def test_without_a_script_everything_is_there(browser, real):
 def small(tmp_path_factory):
     """The page of a small run with warm-ups and ratios in order, and that of a certificate."""
     folder = tmp_path_factory.mktemp("small")
-    page = write_report(find_results(STORED.with_name("run_v3.json")).results[0], folder)
+    page = write_report(find_results(STORED.with_name("run_v3.json")).results[0], folder, history=history(results(12)))
     certificate = folder / "certificate.html"
     certificate.write_text(certificate_page(whole()))
     return page, certificate

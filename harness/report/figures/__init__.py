@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, count, islice
 
@@ -30,8 +30,13 @@ _MOST = 200  # figures; a run of every benchmark has about seventy
 
 def draw(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> list[Drawn]:
     """Return the figures for which a run has data, no two of one name."""
+    return named_apart(islice(_all(arms, effects, noise), _MOST))
+
+
+def named_apart(drawn: Iterable[Drawn]) -> list[Drawn]:
+    """Return figures of which no two have one name."""
     figures: dict[str, Drawn] = {}
-    for figure in islice(_all(arms, effects, noise), _MOST):
+    for figure in drawn:
         names = chain([figure.name], (f"{figure.name}-{again}" for again in count(2)))
         name = next(name for name in names if name not in figures)
         figures[name] = replace(figure, name=name)

@@ -127,7 +127,7 @@ def _drawing() -> Iterator[None]:
 
 @contextmanager
 def styled(
-    rows: int = 1, *, title: str, height_in: float, width_in: float = WIDTH_IN
+    rows: int = 1, *, title: str, height_in: float, width_in: float = WIDTH_IN, sharex: bool = True
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Provide a figure with that many axes above each other, and draw on it in the common style.
 
@@ -141,7 +141,7 @@ def styled(
         layout = ConstrainedLayoutEngine()
         figure = Figure(figsize=(width_in, height_in + title_in), layout=layout)
         figure.suptitle("\n".join(lines), x=_MARGIN_PT / 72 / width_in, ha="left", linespacing=_LINE_HEIGHT)
-        axes = figure.subplots(rows, 1, squeeze=False, sharex=True)
+        axes = figure.subplots(rows, 1, squeeze=False, sharex=sharex)
         yield figure, list(axes[:, 0])
         layout.execute(figure)
         figure.set_layout_engine("none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,20 +19,24 @@ _TICKS = {
 }  # fmt: skip
 
 
-def scale_speedups(axes: Axes, effects: pd.DataFrame) -> None:
-    """Make the x axis one of speedups: it spans 1, all speedups, and their intervals where they end and are near."""
+def scale_speedups(axes: Axes, effects: pd.DataFrame, *, upright: bool = False) -> None:
+    """Make the x axis one of speedups, or the y axis where it is ``upright``.
+
+    It spans 1, all speedups, and their intervals where they end and are near.
+    """
     speedup = effects["speedup"]
     low = effects["low"].where(effects["low"] > 0, speedup).clip(lower=speedup.min() / _FURTHEST)
     high = effects["high"].where(np.isfinite(effects["high"]), speedup).clip(upper=speedup.max() * _FURTHEST)
     least, most = min(low.min(), speedup.min(), 0.95), max(high.max(), speedup.max(), 1.05)
     room = (most / least) ** 0.04  # for half a marker
     least, most = least / room, most * room
-    axes.set_xscale("log")
-    axes.set_xlim(least, most)
-    axes.xaxis.set_major_locator(LogLocator(subs=next(ticks for span, ticks in _TICKS.items() if most / least > span)))
-    write_ticks(axes.xaxis, lambda value: f"{value:g}×")
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.axvline(1, color=INK, linewidth=0.8)
+    along: Literal["x", "y"] = "y" if upright else "x"
+    axes.set(**{f"{along}scale": "log", f"{along}lim": (least, most)})
+    axis, mark = (axes.yaxis, axes.axhline) if upright else (axes.xaxis, axes.axvline)
+    axis.set_major_locator(LogLocator(subs=next(ticks for span, ticks in _TICKS.items() if most / least > span)))
+    write_ticks(axis, lambda value: f"{value:g}×")
+    axes.tick_params(axis=along, which="minor", length=0)
+    mark(1, color=INK, linewidth=0.8)
 
 
 def draw_intervals(axes: Axes, effects: pd.DataFrame, at: str, *, linewidth: float = 2, alpha: float = 1) -> None:

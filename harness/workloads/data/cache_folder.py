@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from harness.cache import CACHE_VARIABLE, cache_folder
 from harness.errors import BadInput
-
-CACHE_VARIABLE = "ACCELBENCH_CACHE"
 
 
 def kept(name: str, write: Callable[[Path], None], *, or_else: str = "") -> Path:
@@ -39,13 +37,6 @@ def scratch(prefix: str) -> TemporaryDirectory[str]:
     """Return a new folder on the cache's disk, which goes with the object that is returned."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     return TemporaryDirectory(dir=cache_folder(), prefix=prefix)
-
-
-def cache_folder() -> Path:
-    """Return the folder in which what is made once is kept: the one that is set, or the user's cache."""
-    if own := os.environ.get(CACHE_VARIABLE):
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accelbench"
 
 
 def _put(draft: Path, home: Path) -> None:

@@ -1,0 +1,24 @@
+"""The command `accelbench`: one module per subcommand."""
+
+from __future__ import annotations
+
+import click
+
+from harness.cli import calibrate, check, compare, doctor, export, report
+from harness.cli.one_line import Commands
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="accelbench")
+def main() -> None:
+    """Which acceleration techniques pay on this machine, by how much, at what price?
+
+    \b
+    Example:
+      pytest benchmarks/ --benchmark-save=first
+      accelbench report
+    """  # noqa: D301  click reads \b as "keep these lines"
+
+
+for _command in (report.report, calibrate.calibrate, check.check, compare.compare, doctor.doctor, export.export):
+    main.add_command(_command)

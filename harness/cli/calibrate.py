@@ -1,0 +1,42 @@
+"""`accelbench calibrate`: prove the measuring on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.folders import CERTIFICATES
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Measure little, in about a minute: too little to prove much.")
+@click.option("--busy", is_flag=True, help="Measure once more beside busy processes on half of the cores.")
+@click.option("--framework", "frameworks", multiple=True, help="Only this framework; may be given several times.")
+@click.option("--output", type=click.Path(path_type=Path), default=CERTIFICATES, help="Folder of the certificates.")
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path, as_json: bool) -> None:
+    """Prove the measuring on this machine by comparisons of known truth, and write a certificate.
+
+    Identical code, more work by a known amount, work of known length, fresh workers, simulated noise. Takes about
+    six minutes, twelve with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output.
+
+    \b
+    Example:
+      accelbench calibrate --busy
+      accelbench calibrate --quick --framework torch --json
+    """  # noqa: D301  click reads \b as "keep these lines"
+    from harness import calibration as room
+
+    room.require_folder(output)
+    certificate = room.calibrate(room.Progress(sys.stderr), quick=quick, busy=busy, frameworks=frameworks)
+    from harness.certificate import to_json
+    from harness.report import certificate_page, in_brief  # after the measuring, which pandas would delay
+
+    path = room.keep(certificate, output, certificate_page)
+    if as_json:
+        click.echo(json.dumps(to_json(certificate), indent=2))
+    else:
+        click.echo("\n".join([*in_brief(certificate), f"certificate {path}, page {path.with_suffix('.html')}"]))

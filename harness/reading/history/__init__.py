@@ -1,0 +1,1 @@
+"""Many runs as one history: what was observed, under which environments, and what changed."""

@@ -1,0 +1,76 @@
+"""What a page says of many runs, and of which runs it says it."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_up import history, results
+from pages import text
+
+from harness.report import write_report
+from harness.report.history.section import over_time
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The page of the last of 24 runs, with their history."""
+    runs = results(24)
+    return write_report(runs[-1], tmp_path_factory.mktemp("reports"), history=history(runs))
+
+
+def test_the_page_says_what_changed_last(page):
+    said = text(page.read_text())
+    assert "24 runs of gpu-box can be compared: the same machine, the same size." in said
+    assert "0013 technique amp bf16 on resnet50-train (torch) 1.8" in said
+    assert "NVIDIA driver 570.124 → 580.65 at that run" in said
+    assert (page.parent / "figures" / "history-amp-torch.svg").is_file()
+
+
+def test_every_link_of_the_navigation_leads_to_the_section(page):
+    html = page.read_text()
+    assert '<a href="#history">Over time</a>' in html
+    assert html.count('id="history"') == 1
+
+
+def test_two_runs_make_no_history_and_another_size_does_not_count():
+    assert over_time(history(results(2))) is None
+    runs = results(4)
+    other = replace(runs[0].run, settings={"size": "small"})
+    assert over_time(history([replace(runs[0], run=other), *runs[1:]])).counted.startswith("3 runs of gpu-box")
+
+
+def test_without_a_sure_change_it_says_what_one_takes():
+    over = over_time(history(results(6)))
+    assert (over.changes, over.counted_changes) == (
+        [],
+        "No step and no drift is sure; a step takes 5 runs on either side, a drift more.",
+    )
+
+
+def test_the_technique_that_moved_comes_first():
+    runs = results(6, step=0.5)
+    moved = history(runs)
+    steady = moved.observations.assign(technique="pin-memory", level="pin-memory on", case="other")
+    steady = steady[(steady["workload"] == "bert-train") & ~steady["baseline"]]
+    both = type(moved)(runs=moved.runs, observations=_together(steady, moved.observations))
+    assert [figure.name for figure in over_time(both).figures] == ["history-amp-torch", "history-pin-memory-torch"]
+
+
+def _together(*frames):
+    texts = [name for name, kind in frames[0].dtypes.items() if kind == "category"]
+    return pd.concat([frame.astype(dict.fromkeys(texts, object)) for frame in frames], ignore_index=True)
+
+
+def test_what_a_file_calls_things_is_text(tmp_path):
+    runs = results(3, machine="<script>x</script>$x^2$")
+    html = write_report(runs[-1], tmp_path, history=history(runs)).read_text()
+    assert "<script>x" not in html
+    assert "&lt;script&gt;x" in html
+
+
+def test_a_workload_of_any_name_stands_in_the_legend():
+    past = history(results(3))
+    named = past.observations.assign(workload="_" + past.observations["workload"].astype(str), fixed="$x^2$")
+    (drawn,) = over_time(replace(past, observations=named)).figures
+    (legend,) = [axes.get_legend() for axes in drawn.figure.axes]
+    assert "bert-train, bf16, $x^2$" in [entry.get_text() for entry in legend.get_texts()]
