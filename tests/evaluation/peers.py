@@ -15,13 +15,14 @@ import rules
 from generators import Series
 from rules import Alarm
 
+from harness.errors import HarnessError
 from harness.reading.history.steps import steps
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".tox" / "evaluation"
 _ASKED = Path(__file__).with_name("answers_of_peer.py")
 
 
-class Unreachable(Exception):
+class Unreachable(HarnessError):
     """A tool is not there and cannot be installed."""
 
 
