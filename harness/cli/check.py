@@ -11,7 +11,7 @@ from harness.cli.folders import RESULTS
 from harness.errors import BadInput
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
-    from harness.reading.history.gate import Check
+    from harness.reading.history.gate.check import Check
 
 _ACCEPTED = "accepted-changes.toml"  # in the folder of the results, unless named
 _FORMATS = ["text", "json", "markdown", "github", "junit"]
@@ -64,7 +64,7 @@ def check(
     file = accepted or _folder(results) / _ACCEPTED
     found = _checked(results, baseline, file, limits)
     if case is not None:
-        from harness.reading.history.accepting import accept_raised
+        from harness.reading.history.gate.accepting import accept_raised
         from harness.report.checked import line_of
         from harness.untrusted import shown
 
@@ -82,12 +82,12 @@ def _folder(results: str) -> Path:
 
 
 def _checked(results: str, baseline: str, file: Path, limits: Path | None) -> Check:
-    from harness.reading.history.accepted import read_accepted
-    from harness.reading.history.gate import check as checked
-    from harness.reading.history.index import history
-    from harness.reading.history.limits import read_limits
-    from harness.reading.history.lost import unmeasured
-    from harness.reading.history.selecting import select
+    from harness.reading.history.comparing.selecting import select
+    from harness.reading.history.gate.accepted import read_accepted
+    from harness.reading.history.gate.check import check as checked
+    from harness.reading.history.gate.limits import read_limits
+    from harness.reading.history.gate.lost import unmeasured
+    from harness.reading.history.storage.index import history
 
     held_to = read_limits(limits or Path("pyproject.toml"))
     accepted = read_accepted(file)

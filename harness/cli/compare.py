@@ -40,9 +40,9 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
       accelbench compare 1,2,3 4,5,6 --format markdown > comment.md
       accelbench compare machine:epyc machine:h100 --format html --output machines.html
     """  # noqa: D301  click reads \b as "keep these lines"
-    from harness.reading.history.comparing import compared
-    from harness.reading.history.limits import read_limits
-    from harness.reading.history.selecting import known_runs, select
+    from harness.reading.history.comparing.comparison import compared
+    from harness.reading.history.comparing.selecting import known_runs, select
+    from harness.reading.history.gate.limits import read_limits
     from harness.report.compared import written
 
     known, earlier = select(before, known_runs(storage or RESULTS, needed=storage is not None))

@@ -63,7 +63,7 @@ def export(results: Path, wanted: str, output: Path | None) -> None:
 
 
 def _write_asv(results: Path, output: Path) -> None:
-    from harness.reading.history.index import history
+    from harness.reading.history.storage.index import history
     from harness.report.outputs.trackers import write_asv
     from harness.units import plural
     from harness.untrusted import shown

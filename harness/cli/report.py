@@ -106,7 +106,7 @@ def _history_of(paths: Sequence[Path]) -> History | None:
     """Return the history in a folder; a file has none, nor have several places, whose runs stand side by side."""
     if len(paths) > 1 or not paths[0].is_dir():
         return None
-    from harness.reading.history.index import history
+    from harness.reading.history.storage.index import history
 
     return history(paths[0])
 

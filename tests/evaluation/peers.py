@@ -16,7 +16,7 @@ from generators import Series
 from rules import Alarm
 
 from harness.errors import HarnessError
-from harness.reading.history.steps import steps
+from harness.reading.history.changes.steps import steps
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".tox" / "evaluation"
 _ASKED = Path(__file__).with_name("answers_of_peer.py")

@@ -14,7 +14,7 @@ from scoring import LATE, Rate, false_alarms, flagged, found_near
 from whole_tables import LENGTHS, NOISES, RULES, cells_of_changes, cells_of_checks, cells_of_lengths, cells_of_newest
 from whole_tables import SCENARIOS as WHOLE_SCENARIOS
 
-from harness.reading.history.drift import drift
+from harness.reading.history.changes.drift import drift
 
 
 @dataclass(frozen=True, kw_only=True)

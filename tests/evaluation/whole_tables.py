@@ -13,8 +13,8 @@ from rules import Alarm
 from scoring import Rate
 from whole_histories import CASES, Planted, until, whole_history
 
-from harness.reading.history.changes import changes
-from harness.reading.history.gate import check
+from harness.reading.history.changes.search import changes
+from harness.reading.history.gate.check import check
 from harness.reading.history.observations import History
 
 Planting = tuple[History, frozenset[str]]  # a history, and the cases that lost

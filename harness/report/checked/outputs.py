@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from harness import units
-from harness.reading.history.gate import Check, Finding
+from harness.reading.history.gate.check import Check, Finding
 from harness.report.checked.sentences import (
     GLYPHS,
     MOST,

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 
 from harness import units
-from harness.reading.history.gate import Check, Finding
-from harness.reading.history.series import Subject
+from harness.reading.history.gate.check import Check, Finding
+from harness.reading.history.gate.series import Subject
 
 GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "undecided": "?", "same": "="}
 MOST = 20  # findings of one verdict that are told one by one

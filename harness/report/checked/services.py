@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from harness import units
-from harness.reading.history.gate import Check, Finding
+from harness.reading.history.gate.check import Check, Finding
 from harness.report.checked.outputs import line_of
 from harness.report.checked.sentences import (
     GLYPHS,

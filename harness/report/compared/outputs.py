@@ -11,8 +11,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from harness.reading.history.comparing import Compared
-from harness.reading.history.environments import grouped
+from harness.reading.history.comparing.comparison import Compared
+from harness.reading.history.environments.differences import grouped
 from harness.reading.history.observations import History
 from harness.reading.table import rows_of
 from harness.report.compared.tables import Table

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import units
-from harness.reading.history.comparing import Compared
-from harness.reading.history.shifts import MOST_RUNS
+from harness.reading.history.comparing.comparison import Compared
+from harness.reading.history.comparing.shifts import MOST_RUNS
 from harness.reading.table import rows_of
 
 _FARTHEST = math.log(1e6)  # an interval that reaches farther than a million-fold has no end to speak of

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness import units
-from harness.reading.history.comparing import Compared
-from harness.reading.history.environments import Difference, differences, grouped, named, what_would_separate
+from harness.reading.history.comparing.comparison import Compared
+from harness.reading.history.comparing.shifts import FACTOR, LEAST_RUNS
+from harness.reading.history.comparing.sides import Side
+from harness.reading.history.environments.differences import (
+    Difference,
+    differences,
+    grouped,
+    named,
+    what_would_separate,
+)
 from harness.reading.history.observations import History
-from harness.reading.history.shifts import FACTOR, LEAST_RUNS
-from harness.reading.history.sides import Side
 from harness.reading.table import rows_of
 from harness.report.compared.tables import Table, ratio_in_words, techniques_table, to_decide, workloads_table
 from harness.report.verdicts import counted

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness import units
-from harness.reading.history.changes import Change
-from harness.reading.history.environments import in_words
-from harness.reading.history.eras import Turn
+from harness.reading.history.changes.search import Change
+from harness.reading.history.environments.differences import in_words
+from harness.reading.history.environments.eras import Turn
 
 _BRIEF = 80  # characters of a cause that a title has room for
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness import units
-from harness.reading.history.changes import changes
-from harness.reading.history.eras import Turn, turns
+from harness.reading.history.changes.search import changes
+from harness.reading.history.changes.splitting import SHORTEST
+from harness.reading.history.environments.eras import Turn, turns
 from harness.reading.history.observations import History
-from harness.reading.history.splitting import SHORTEST
 from harness.report.figures import named_apart
 from harness.report.figures.drawing import Drawn
 from harness.report.history.figure import Panel, over_runs

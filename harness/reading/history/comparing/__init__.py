@@ -1,0 +1,1 @@
+"""Two sets of runs against each other: machine, workload and technique shifts."""

@@ -1,0 +1,1 @@
+"""The newest runs against their history: what regressed beyond chance."""

@@ -1,0 +1,146 @@
+"""How far the newest runs depart from those before them, and how surely: the runs are what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy import stats
+
+from harness.reading.history.gate.learning import Matrix, Spread, fenced, learn, mean, median
+
+LEAST_RUNS = 5  # from which a spread is learnt; with five a side a test on runs held its level (docs/history.md)
+# Numbers of newest runs that are looked at together, since what departs by little takes several, and the variance of
+# their median where one run has 1 (Teichroew 1956, *Annals of Mathematical Statistics* 27, 410-426).
+SPANS = {1: 1.0, 2: 0.5, 3: 0.4487, 5: 0.2868}
+_LEAST_PAST, _TAIL = 50, 0.01  # spans of the past that tell what is rare; the share of them that is its tail
+_LEAST_TAIL = 10  # spans in it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Which runs are new, which they are held against, and the state in which each was made.
+
+    All are of shape ``(runs, cases)``. A run may be both: it is then new to those spans that reach back to it.
+    """
+
+    new: NDArray[np.bool_]
+    reference: NDArray[np.bool_]
+    states: NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Departures:
+    """For each case the departure of the newest runs, as a difference of logarithms, at its surest span.
+
+    ``error`` is the standard error, ``narrowest`` the smallest of any span, and ``freedom`` that of the spread behind
+    it, which is known from ``learnt`` runs. So many ``runs`` stand against the ``span`` newest ones, of which the first
+    is at the position ``first``. ``p`` is the chance of such a departure, at any span, where nothing changed; not a
+    number where there is nothing to compare.
+    """
+
+    shift: Matrix
+    error: Matrix
+    narrowest: Matrix
+    deviation: Matrix
+    freedom: Matrix
+    p: Matrix
+    centre: Matrix
+    span: NDArray[np.int_]
+    runs: NDArray[np.int_]
+    learnt: NDArray[np.int_]
+    first: NDArray[np.int_]
+
+
+def departures(values: Matrix, rows: Rows, doubt: Matrix | None = None) -> Departures:
+    """Return how the newest of the values, of shape ``(runs, cases)``, depart from those that they are held against.
+
+    ``doubt`` is the standard error that each value has of its own; where the newest have more of it than is usual,
+    their departure is the less sure. A case that the last run lacks has none.
+    """
+    doubt = np.zeros_like(values) if doubt is None else doubt
+    each = [_at(span, values, rows, doubt) for span in SPANS]
+    chances = np.array([found["p"] for found in each])
+    tried = np.isfinite(chances).sum(axis=0)
+    surest = np.where(tried, np.argmin(np.where(np.isfinite(chances), chances, 2.0), axis=0), 0)
+    pick = {name: np.take_along_axis(np.array([f[name] for f in each]), surest[None], axis=0)[0] for name in each[0]}
+    errors = np.array([np.where(np.isfinite(found["p"]), found["error"], np.inf) for found in each])
+    p = np.minimum(pick.pop("p") * np.maximum(tried, 1), 1.0)  # Bonferroni, over the spans
+    return Departures(p=p, span=np.array(list(SPANS))[surest], narrowest=errors.min(axis=0), **pick)
+
+
+def _at(span: int, values: Matrix, rows: Rows, doubt: Matrix) -> dict[str, Any]:
+    """Return the departure of so many newest runs."""
+    there = np.isfinite(values)
+    new = rows.new & there
+    new &= np.cumsum(new[::-1], axis=0)[::-1] <= span
+    first = np.where(new.any(axis=0), new.argmax(axis=0), len(values))
+    before = there & (np.arange(len(values))[:, None] < first)
+    reference = rows.reference & before
+    known, runs = np.where(before, values, np.nan), reference.sum(axis=0)
+    spread = learn(known, rows.states)
+    held = np.where(reference, values, np.nan)
+    centre = mean(fenced(held))
+    shift = median(np.where(new, values, np.nan)) - centre
+    own = spread.deviation**2 + _unusual(doubt, new, reference)
+    error = np.sqrt(SPANS[span] * own + spread.deviation**2 / np.maximum(runs, 1))
+    least = 1 if span == 1 else LEAST_RUNS
+    usable = there[-1] & (new.sum(axis=0) == span) & (runs >= least) & (before.sum(axis=0) >= LEAST_RUNS)
+    chance = np.where(usable, _chance(shift / error, spread, _past(held, spread, span)), np.nan)
+    return {
+        "shift": shift, "error": error, "centre": centre, "p": chance, "runs": runs,
+        "learnt": before.sum(axis=0), "first": first, "deviation": spread.deviation, "freedom": spread.freedom,
+    }  # fmt: skip
+
+
+def _unusual(doubt: Matrix, new: NDArray[np.bool_], reference: NDArray[np.bool_]) -> Matrix:
+    """Return the variance that the newest values have of their own beyond what those before them had."""
+    usual = np.zeros(doubt.shape[1])
+    known = np.where(reference & np.isfinite(doubt), doubt, np.nan)
+    some = np.isfinite(known).any(axis=0)
+    usual[some] = np.nanmedian(known[:, some], axis=0)
+    beyond = np.where(new, np.maximum(doubt**2 - usual**2, 0), 0)
+    beyond = np.where(np.isnan(beyond), 0, beyond)  # a value that says nothing about itself
+    return np.asarray(beyond.sum(axis=0) / np.maximum(new.sum(axis=0), 1))
+
+
+def _chance(standard: Matrix, spread: Spread, past: Matrix) -> Matrix:
+    """Return the chance of such a departure, either way, where nothing changed.
+
+    Student's t says it; or the past of all cases, where that says more: it knows of outliers, of two modes and of runs
+    that follow one another (an empirical null: Efron 2004, *Journal of the American Statistical Association* 99, 96).
+    Where the past went further than t can explain, its tail is continued as a power (Hill 1975, *Annals of Statistics*
+    3, 1163).
+    """
+    far, freedom = np.abs(standard), np.maximum(spread.freedom, 1)
+    by_theory = np.asarray(2 * stats.t.sf(far, freedom))
+    if len(past) < _LEAST_PAST:
+        return by_theory
+    seen = (len(past) - np.searchsorted(past, far, side="left")) / len(past)
+    if 2 * stats.t.sf(past[-1], np.median(freedom)) * len(past) < _TAIL:
+        tail = past[-max(_LEAST_TAIL, round(_TAIL * len(past))) :]
+        power = 1 / np.mean(np.log(tail[1:] / tail[0]))
+        continued = len(tail) / len(past) * np.maximum(far / tail[0], 1) ** -power
+        seen = np.where(far > tail[0], np.maximum(seen, continued), seen)
+    return np.asarray(np.maximum(by_theory, seen))
+
+
+def _past(held: Matrix, spread: Spread, span: int) -> Matrix:
+    """Return by how many standard errors each span of the past departed from the rest of it, in order."""
+    if len(held) < span:
+        return np.empty(0)
+    tame = fenced(held)
+    tame, held = tame - mean(tame), held - mean(tame)
+    windows = sliding_window_view(tame, span, axis=0)
+    inside, squares = windows.sum(axis=-1), (windows**2).sum(axis=-1)  # not a number where a run of the span is missing
+    rest = np.isfinite(held).sum(axis=0) - span
+    around = -inside / np.maximum(rest, 1)
+    left = np.nansum(tame**2, axis=0) - squares - np.maximum(rest, 1) * around**2
+    variance = spread.with_others(left / np.maximum(rest - 1, 1), np.maximum(rest - 1, 0))  # a span hides nothing in it
+    apart = np.median(sliding_window_view(held, span, axis=0), axis=-1) - around
+    standard = np.abs(apart) / np.sqrt(variance * (SPANS[span] + 1 / np.maximum(rest, 1)))
+    known = np.isfinite(standard) & (rest >= LEAST_RUNS - 1)
+    return np.sort(standard[known])

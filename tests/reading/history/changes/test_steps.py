@@ -1,0 +1,82 @@
+"""Where a series changes its level, and where it only looks as if it did."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+
+from harness.reading.history.changes.steps import steps
+
+NOISE = {
+    "gaussian": lambda rng, runs: rng.standard_normal(runs),
+    "skewed": lambda rng, runs: (rng.lognormal(0, 0.8, runs) - 1.38) / 1.31,
+    "heavy-tailed": lambda rng, runs: rng.standard_t(3, runs) / np.sqrt(3),
+    "bimodal": lambda rng, runs: rng.choice([-1.0, 1.0], runs) + 0.3 * rng.standard_normal(runs),
+    "autocorrelated": lambda rng, runs: signal.lfilter([0.8], [1, -0.6], rng.standard_normal(runs + 50))[50:],
+}
+
+
+@pytest.fixture
+def series():
+    def made(noise, seed, runs=100, spread=0.01, **planted):
+        values = spread * NOISE[noise](np.random.default_rng(seed), runs)
+        for at, size in planted.items():
+            values[int(at.removeprefix("at_")) :] += size
+        return values
+
+    return made
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_hardly_any_unchanged_series_has_a_step(series, noise):
+    assert sum(len(steps(series(noise, seed, spread=0.03))) for seed in range(40)) <= 2
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_a_step_of_5_percent_is_found_and_dated(series, noise):
+    found = [steps(series(noise, seed, at_60=0.05)) for seed in range(20)]
+    assert sum(any(abs(step.at - 60) <= 2 for step in each) for each in found) >= 18
+
+
+def test_five_runs_after_it_are_enough(series):
+    found = [steps(series("gaussian", seed, runs=65, at_60=0.05)) for seed in range(20)]
+    assert sum(any(abs(step.at - 60) <= 1 for step in each) for each in found) >= 19
+
+
+def test_its_interval_holds_what_was_planted(series):
+    found = [step for seed in range(20) for step in steps(series("heavy-tailed", seed, at_60=0.05))]
+    assert sum(step.low < np.exp(0.05) < step.high for step in found) >= 19
+
+
+def test_several_steps_are_found_even_where_the_level_comes_back(series):
+    assert [step.at for step in steps(series("gaussian", 1, at_40=0.05, at_52=-0.05))] == [40, 52]
+
+
+def test_a_step_below_the_margin_is_none(series):
+    values = series("gaussian", 1, spread=0.001, at_60=0.02)
+    assert steps(values, margin=0.05) == []
+    assert [step.at for step in steps(values, margin=0.01)] == [60]
+
+
+def test_one_run_that_is_far_off_is_no_step(series):
+    values = series("gaussian", 1)
+    values[50] += 10.0
+    assert steps(values) == []
+
+
+@pytest.mark.parametrize("values", [[], [1.0] * 100, [0.0, 1.0] * 50, [0.0] * 9 + [700.0]], ids=len)
+def test_odd_series_have_no_steps(values):
+    assert steps(np.array(values, dtype=float)) == []
+
+
+def test_times_that_no_machine_reaches_are_still_told(series):
+    (step,) = steps(series("gaussian", 1, at_60=1400.0))
+    assert step.at == 60
+    assert np.isfinite(step.ratio)
+
+
+@given(st.lists(st.floats(-500, 500), max_size=40), st.floats(-50, 50))
+def test_a_constant_factor_changes_nothing(values, factor):
+    found, shifted = (steps(np.round(np.array(values, dtype=float), 3) + add) for add in (0.0, np.round(factor, 3)))
+    assert [step.at for step in found] == [step.at for step in shifted]
