@@ -106,7 +106,7 @@ def _newest_first(series: list[Path], unreadable: list[UnreadableResult]) -> Ite
     timeless = []
     for file in reversed(series):
         try:
-            taken = _time((read_document(file, "datetime") or {}).get("datetime"))
+            taken = as_time((read_document(file, "datetime") or {}).get("datetime"))
         except UnreadableResult as error:
             unreadable.append(error)
         else:
@@ -158,12 +158,12 @@ def as_result(path: Path, taken: Any, run: Run) -> Result:
         path=path,
         name=shown(match["name"] if match else path.stem),
         number=number_of(path),
-        taken=_time(taken),
+        taken=as_time(taken),
         run=run,
     )
 
 
-def _time(text: Any) -> datetime | None:
+def as_time(text: Any) -> datetime | None:
     """Return an ISO time; one without a zone is in UTC, as pytest-benchmark writes it."""
     try:
         time = datetime.fromisoformat(text)

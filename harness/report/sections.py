@@ -12,7 +12,7 @@ from harness.reading.table import by_technique, rows_of
 from harness.record import TrialRecord
 from harness.report.anchors import Anchors
 from harness.report.answer.places import Places, Row
-from harness.report.answer.statements import Findings, Statement, surest_first
+from harness.report.answer.statements import Findings, Statement, surest_of_each
 from harness.report.answer.thresholds import Threshold
 from harness.report.answer.undecided import Circumstances, left_open, to_decide
 from harness.report.figures.drawing import Drawn
@@ -128,15 +128,14 @@ def _open_questions(rows: Sequence[Row], around: Circumstances) -> list[str]:
 
 def _best(rows: Sequence[Row], anchors: Anchors, around: Circumstances) -> list[Best]:
     """Return the surest effect of each technique that pays, the surest of them first."""
-    faster = surest_first([row for row in rows if row["verdict"] == "faster"], around)
-    chosen = {(row["framework"], row["switched"]): row for row in reversed(faster)}
+    faster = [row for row in rows if row["verdict"] == "faster"]
     return [
         Best(
             what=row["level"],
             speedup=units.ratio(row["speedup"], row["low"], row["high"]),
             anchor=anchors.technique(row["framework"], row["switched"]),
         )
-        for row in surest_first(list(chosen.values()), around)[:_BEST]
+        for row in surest_of_each(faster, around)[:_BEST]
     ]
 
 

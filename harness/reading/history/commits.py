@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from harness.errors import UnreadableResult
+from harness.reading.files import as_time
 from harness.untrusted import read_document
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -30,12 +30,4 @@ def commit_of(path: Path | str) -> Commit | None:
         return None
     if not isinstance(told, dict) or not _HASH.fullmatch(str(told.get("id"))):
         return None
-    return Commit(id=told["id"], made=_time(told.get("time")))
-
-
-def _time(text: Any) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        return None
+    return Commit(id=told["id"], made=as_time(told.get("time")))

@@ -89,7 +89,15 @@ def findings(effects: pd.DataFrame, around: Circumstances) -> list[Findings]:
     ]
 
 
-def surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
+def surest_of_each(rows: Sequence[Row], around: Circumstances) -> list[Row]:
+    """Return of effects of one verdict each technique's surest in each framework, in the order of `_surest_first`."""
+    chosen: dict[tuple[str, str], Row] = {}
+    for row in _surest_first(rows, around):
+        chosen.setdefault((row["framework"], row["switched"]), row)
+    return list(chosen.values())
+
+
+def _surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
     """Return effects of one verdict in the order in which statements about them come."""
     return sorted(rows, key=lambda row: _rank(row, around))
 
@@ -105,7 +113,7 @@ def _rank(row: Row, around: Circumstances) -> tuple[bool, float]:
 def _told(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
     """Return a technique's surest effect, and what is to be said of the technique."""
     verdict = next(verdict for verdict in _HEADINGS if any(row["verdict"] == verdict for row in rows))
-    chosen = surest_first([row for row in rows if row["verdict"] == verdict], around)[0]
+    chosen = _surest_first([row for row in rows if row["verdict"] == verdict], around)[0]
     places = Places.of(rows)
     place = places.name(chosen)
     found = left_open(chosen, place, around.noise) if verdict == "undecided" else _found(chosen, place)

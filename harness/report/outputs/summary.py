@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from harness import units
 from harness.reading import KeptCertificates, Result, bottlenecks, choosable, effects, load
 from harness.reading.table import in_words, rows_of
+from harness.report.answer.places import Row
 from harness.report.answer.prices import price_in_words
+from harness.report.answer.statements import surest_of_each
+from harness.report.answer.undecided import Circumstances, circumstances
 from harness.report.certificate.words import NO_CERTIFICATE, changes_in_words, in_brief
 from harness.report.labels import taken_in_words, told_apart
 from harness.report.machine import machine_in_words
@@ -78,7 +80,7 @@ def as_markdown(results: Sequence[Result], certificates: Mapping[str, KeptCertif
 def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
     run, arms = result.run, load([result])
     found, held_back = effects(arms), bottlenecks(run)
-    chosen = choosable(found, held_back)
+    chosen, around = rows_of(choosable(found, held_back)), circumstances(run)
     return RunInShort(
         name=label,
         taken=taken_in_words(result),
@@ -86,8 +88,8 @@ def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
         interrupted=run.interrupted,
         counted=_counted(found, len(run.trials)),
         unmeasured=_unmeasured(arms),
-        paying=_strongest(chosen, "faster")[:_MOST_PAYING],
-        slowing=_strongest(chosen, "slower")[:_MOST_SLOWING],
+        paying=_surest(chosen, "faster", around)[:_MOST_PAYING],
+        slowing=_surest(chosen, "slower", around)[:_MOST_SLOWING],
         bottlenecks=[each.sentence for each in held_back[:_MOST_BOTTLENECKS]],
         certified=_certified(result, kept),
     )
@@ -104,20 +106,12 @@ def _unmeasured(arms: pd.DataFrame) -> str:
     return f"{len(missing)} of {units.plural(len(arms), 'arm')} have no speed: {each}." if missing else ""
 
 
-def _strongest(found: pd.DataFrame, verdict: str) -> list[Finding]:
+def _surest(rows: Sequence[Row], verdict: str, around: Circumstances) -> list[Finding]:
     """Return one finding per technique and framework, the surest gain or loss first, what is doubtful last."""
-    if found.empty:
-        return []
-    chosen = found[found["verdict"] == verdict]
-    doubts = [bool(flags or before) for flags, before in zip(chosen["flags"], chosen["baseline_flags"], strict=True)]
-    surest = chosen["low"] if verdict == "faster" else -chosen["high"]
-    ordered = chosen.assign(doubtful=doubts, surest=surest).sort_values(
-        ["doubtful", "surest"], ascending=[True, False], kind="stable"
-    )
-    return [_finding(row) for row in rows_of(ordered.drop_duplicates(["framework", "switched"]))]
+    return [_finding(row) for row in surest_of_each([row for row in rows if row["verdict"] == verdict], around)]
 
 
-def _finding(row: dict[str, Any]) -> Finding:
+def _finding(row: Row) -> Finding:
     place = ", ".join(filter(None, (row["framework"], in_words(row["fixed"]), in_words(row["problem"]))))
     return Finding(
         what=row["level"],
@@ -125,7 +119,7 @@ def _finding(row: dict[str, Any]) -> Finding:
         where=f"{row['workload']} ({place})",
         speedup=units.ratio(row["speedup"], row["low"], row["high"]),
         price=", ".join(price_in_words(row)),
-        doubtful=row["doubtful"],
+        doubtful=bool(row["flags"] or row["baseline_flags"]),
     )
 
 
