@@ -21,7 +21,7 @@ def test_device_in_training(measure, device):
     measure("cnn-train", device=device)
 
 
-@pytest.mark.parametrize("workload", ["chain-torch", "cnn-train", "resnet18-train"])
+@pytest.mark.parametrize("workload", ["chain-torch", "cnn-train", "resnet18-train", "narrow-mlp-train"])
 @toggles("torch", "threads")
 def test_cpu_threads(measure, workload, threads):
     measure(workload, device="cpu", threads=threads)

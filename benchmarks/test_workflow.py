@@ -8,7 +8,7 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("workload", ["cnn-evaluation", "resnet50-evaluation"])
+@pytest.mark.parametrize("workload", ["cnn-evaluation", "resnet50-evaluation", "mlp-evaluation"])
 @toggles("torch", "inference")
 def test_evaluation(measure, workload, inference):
     measure(workload, inference=inference)

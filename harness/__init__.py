@@ -7,20 +7,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.experiment import Arm, Setting, technique, workload
-    from harness.hosting.toggling import toggles
+    from harness.attribution.shares import Attribution
+    from harness.experiment import Arm, Program, Setting, ladder, technique, workload
+    from harness.hosting.toggling import factorial, toggles
+    from harness.hosting.versions import versions
+    from harness.measuring.attribute import attribute
     from harness.measuring.compare import Comparison, compare
+    from harness.workloads.own import program
 
-__all__ = ["Arm", "Comparison", "Setting", "compare", "technique", "toggles", "workload"]
+__all__ = [
+    "Arm",
+    "Attribution",
+    "Comparison",
+    "Program",
+    "Setting",
+    "attribute",
+    "compare",
+    "factorial",
+    "ladder",
+    "program",
+    "technique",
+    "toggles",
+    "versions",
+    "workload",
+]
 
 _HOMES = {
     "Arm": "harness.experiment",
+    "Program": "harness.experiment",
     "Setting": "harness.experiment",
+    "ladder": "harness.experiment",
     "technique": "harness.experiment",
     "workload": "harness.experiment",
+    "Attribution": "harness.attribution.shares",
+    "attribute": "harness.measuring.attribute",
     "Comparison": "harness.measuring.compare",
     "compare": "harness.measuring.compare",
+    "program": "harness.workloads.own",
+    "factorial": "harness.hosting.toggling",
     "toggles": "harness.hosting.toggling",
+    "versions": "harness.hosting.versions",
 }
 
 

@@ -22,8 +22,9 @@ from harness.hosting.saving import Saving, keeps_results
 from harness.hosting.suite import Suite
 from harness.hosting.summary import conditions_line, spending_line, summary
 from harness.hosting.taking import take
-from harness.hosting.toggling import MARKER
-from harness.record import KEY, ArmRecord, to_json
+from harness.hosting.toggling import FACTORIAL, MARKER, is_toggling
+from harness.record import KEY, ArmRecord
+from harness.stored import to_json
 
 BAD_INPUT_STATUS = 2
 HOST = "pytest-benchmark"  # the name under which pytest-benchmark registers its session
@@ -43,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check everything that can be checked before anything is measured."""
     config.addinivalue_line("markers", f"{MARKER}(framework, technique): run and compare the technique's levels")
+    config.addinivalue_line("markers", f"{FACTORIAL}(framework, on): take the bundle of these techniques apart")
     # Where warnings are errors, a run without a single result would otherwise end in pytest-benchmark's traceback.
     warnings.filterwarnings("default", message="Not saving anything")  # pytest puts the filters back at its end
     try:
@@ -72,7 +74,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)  # after pytest's own parameters, so that a trial's arms stand together
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a toggling test its levels."""
-    if metafunc.definition.get_closest_marker(MARKER) is None:
+    if not is_toggling(metafunc.definition):
         return
     fill_catalogue()
     suite = metafunc.config.stash[SUITE]

@@ -7,19 +7,18 @@ Schema history:
     2  evidence: where an arm's work ran, what rates it implies, what was found doubtful; where a trial's time went; the
        machine's ceilings; outcomes wrong-work, misplaced and impossible
     3  courses in time: an arm's warm-up, a candidate's ratios in the order in which they were measured
+    4  ladders: a rung's speedup over the rung below, with which it was paired too; what a technique is, in a sentence
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from harness.untrusted import LONGEST_TEXT, shown
-
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -126,7 +125,8 @@ class Rate:
 class ArmRecord:
     """One arm's outcome. ``reason`` is the sentence that says why it was not measured, empty where it was.
 
-    ``flags`` are sentences on what is doubtful about an arm that was measured all the same.
+    ``flags`` are sentences on what is doubtful about an arm that was measured all the same. ``gain`` is the speedup
+    of a ladder's rung over the nearest rung below that stands, the arm at the levels ``gain_over``.
     """
 
     levels: dict[str, str]
@@ -136,6 +136,8 @@ class ArmRecord:
     timing: Timing | None = None
     price: Price | None = None
     effect: Effect | None = None
+    gain: Effect | None = None
+    gain_over: dict[str, str] = field(default_factory=dict)
     observed: dict[str, float] = field(default_factory=dict)
     placement: Placement | None = None
     rates: list[Rate] = field(default_factory=list)
@@ -146,7 +148,7 @@ class ArmRecord:
 class TrialRecord:
     """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine.
 
-    ``spent_s`` says by kind where the trial's time went.
+    ``spent_s`` says by kind where the trial's time went, ``technique_summaries`` in a sentence what each technique is.
     """
 
     id: str
@@ -156,6 +158,7 @@ class TrialRecord:
     summary: str
     unit: str
     techniques: list[str]
+    technique_summaries: dict[str, str] = field(default_factory=dict)
     problem: dict[str, str | int | float | bool]
     fixed: dict[str, str]
     arms: Annotated[list[ArmRecord], msgspec.Meta(min_length=1)]
@@ -219,29 +222,3 @@ class Run:
     interrupted: bool = False
     ceilings: list[Ceiling] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
-
-
-def to_json(run: Run | TrialRecord) -> dict[str, Any]:
-    """Return a run, or one of its trials, as plain JSON values; a number that is not finite is left out."""
-    return _readable(msgspec.to_builtins(run, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
-
-
-def _readable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {shown(name): _readable(item) for name, item in value.items() if _is_known(item)}
-    if isinstance(value, list | tuple):
-        return [_readable(item) for item in value if _is_known(item)]
-    return shown(value)[:LONGEST_TEXT] if isinstance(value, str) else value
-
-
-def _is_known(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return the plain value of a scalar that a framework gave: a subclass of a string, a number of NumPy's."""
-    if isinstance(value, str):
-        return str(value)
-    if hasattr(value, "item"):
-        return value.item()
-    raise NotImplementedError(f"a {type(value).__name__} cannot be kept in a result file")

@@ -1,13 +1,21 @@
-"""Result files, read back as facts. They are data from whoever wrote them: whatever is wrong is one line."""
+"""Result files: a run as JSON, and read back as facts, data from whoever wrote them: whatever is wrong is one line."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.errors import UnreadableResult
-from harness.record import KEY, SCHEMA_VERSION, Run
-from harness.untrusted import as_schema, read_document, shown
+from harness.record import KEY, SCHEMA_VERSION, Run, TrialRecord
+from harness.untrusted import LONGEST_TEXT, as_schema, read_document, shown
+
+
+def to_json(run: Run | TrialRecord) -> dict[str, Any]:
+    """Return a run, or one of its trials, as plain JSON values; a number that is not finite is left out."""
+    return _readable(msgspec.to_builtins(run, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
 
 
 def read_run(path: Path) -> Run:
@@ -33,3 +41,24 @@ def from_json(document: Any, *, source: str) -> Run:
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )
     return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {shown(name): _readable(item) for name, item in value.items() if _is_known(item)}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value if _is_known(item)]
+    return shown(value)[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _is_known(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return the plain value of a scalar that a framework gave: a subclass of a string, a number of NumPy's."""
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(f"a {type(value).__name__} cannot be kept in a result file")

@@ -88,6 +88,12 @@ def percent(fraction: float) -> str:
     return f"{significant(100 * fraction, 2)} %"
 
 
+def p_value(probability: float) -> str:
+    """Return the p-value of a test, such as ``p = 0.21`` or ``p < 0.001``, the least that is told, held on one line."""
+    told = f"p = {significant(probability, 2)}" if probability >= 1e-3 else "p < 0.001"
+    return told.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def error(relative: float) -> str:
     """Return a relative numeric error such as ``0.42 %``; mere rounding reads ``below 0.01 %``."""
     return f"below {percent(ROUNDING_ERROR)}" if 0 < relative < ROUNDING_ERROR else percent(relative)

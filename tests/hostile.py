@@ -9,7 +9,8 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from runs import STORED, arm, effect, memory, run, trial
 
-from harness.record import Ceiling, Outcome, Placement, Rate, Verdict, to_json
+from harness.record import Ceiling, Outcome, Placement, Rate, Verdict
+from harness.stored import to_json
 
 TEXTS = (
     "", " ", "\x1b[31m\x07\r\n", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>',

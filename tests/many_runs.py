@@ -45,6 +45,12 @@ def write_runs(folder: Path, number: int) -> None:
     _write(asv.parent / "benchmarks.json", {name: _asv_benchmark(name) for name in names} | {"version": 2})
 
 
+def add_run(folder: Path, run: int) -> None:
+    """Write one more run to ``results/`` in a folder."""
+    document = _another_day(_shaped(json.loads(REAL.read_text())), run, f"{run:040x}")
+    _write(folder / "results" / "machine" / f"{run:04}_run.json", document)
+
+
 def _write(path: Path, document: dict[str, Any]) -> None:
     path.write_text(json.dumps(document, separators=(",", ":")))
 

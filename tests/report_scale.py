@@ -1,8 +1,8 @@
-"""Time `accelbench report` in folders of many runs, beside other tools: `python tests/report_scale.py` (some minutes).
+"""Time commands in folders of many runs, beside other tools: `python tests/report_scale.py` (some ten minutes).
 
-`pytest-benchmark compare` reads the same files, `asv publish` the same medians as results of its own. Each answers a
-question of its own: accelbench renders the newest run, the other two look at all of them. The table is printed;
-with --write it is put into docs/reports.md.
+Timed are making and loading the index, `accelbench check`, also after one more run, and `accelbench report`, each in a
+process of its own. `pytest-benchmark compare` reads the same files, `asv publish` the same medians as results of its
+own; each answers a question of its own. The table is printed; with --write it is put into docs/reports.md.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from many_runs import ARMS, write_runs
+from many_runs import ARMS, add_run, write_runs
+from marked_tables import write_tables
 
 from harness.cache import CACHE_VARIABLE
 
 PAGE = Path(__file__).parent.parent / "docs" / "reports.md"
-BEGIN, END = "<!-- scale: begin -->", "<!-- scale: end -->"
-LONGEST_S = 200  # for one command
+LONGEST_S = 600  # for one command
+READ = "from harness.reading.history.storage.index import history; history('results')"
 # Started by a small process of its own: a process counts its parent's memory until it becomes another program.
 MEASURE = """
 import json, os, sys, time
@@ -75,46 +76,60 @@ def asv_in(folder: Path) -> Path:
     return python
 
 
-def cells(number: int, asv: Path, folder: Path) -> Iterator[str]:
-    """Yield the cells of the row of so many runs."""
+def measurements(number: int, asv: Path, folder: Path) -> Iterator[tuple[str, Cost]]:
+    """Yield what is asked of so many runs, and what it cost."""
     with ProcessPoolExecutor(1) as apart:  # making them takes memory, which must not be this process's
         apart.submit(write_runs, folder, number).result()
-    yield f"{number:,}"
-    accelbench = [sys.executable, "-m", "harness", "report"]
-    yield str(measured(*accelbench, folder=folder))
-    yield str(measured(*accelbench, folder=folder))
-    yield str(measured(*accelbench, "--no-history", folder=folder))
-    yield str(measured(*accelbench, "--format", "markdown", folder=folder))
+    accelbench = [sys.executable, "-m", "harness"]
+    for asked in ("build the index", "load the index"):
+        yield asked, measured(sys.executable, "-c", READ, folder=folder)
+    for command in ("check", "report"):
+        yield f"`accelbench {command}`", measured(*accelbench, command, folder=folder)
+    yield "the same report again", measured(*accelbench, "report", folder=folder)
+    for option in ("--no-history", "--format markdown"):
+        yield f"`accelbench report {option}`", measured(*accelbench, "report", *option.split(), folder=folder)
     storage = ["--storage", (folder / "results").as_uri()]
     compare = Path(sys.executable).with_name("pytest-benchmark")
-    yield str(measured(compare, *storage, "compare", "--columns=median", folder=folder))
-    yield str(measured(asv, "-m", "asv", "publish", folder=folder / "asv"))
+    compared = measured(compare, *storage, "compare", "--columns=median", folder=folder)
+    yield f"`pytest-benchmark compare` {version('pytest-benchmark')}", compared
+    yield f"`asv publish` {version_of(asv)}", measured(asv, "-m", "asv", "publish", folder=folder / "asv")
     made = (folder / "reports" / "run" / "index.html", folder / "asv" / "html" / "index.json")
     assert [path for path in made if not path.is_file()] == []
+    with ProcessPoolExecutor(1) as apart:
+        apart.submit(add_run, folder, number + 1).result()
+    yield "`accelbench check` after one more run", measured(*accelbench, "check", folder=folder)
 
 
-def table(numbers: list[int]) -> Iterator[str]:
-    """Yield the table's lines."""
+def version_of(asv: Path) -> str:
+    """Return the version of asv that an environment's Python knows."""
+    told = [asv, "-c", "from importlib.metadata import version; print(version('asv'))"]
+    return subprocess.run(told, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def table(numbers: list[int]) -> list[str]:
+    """Return the table's lines, having printed each cost when it was known."""
+    rows: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory(prefix="scale-") as place:
-        os.environ[CACHE_VARIABLE] = str(Path(place, "cache"))  # the first report finds no index, and leaves none
+        os.environ[CACHE_VARIABLE] = str(Path(place, "cache"))  # the first command finds no index, and leaves none
         asv = asv_in(Path(place, "venv"))
-        told = [asv, "-c", "from importlib.metadata import version; print(version('asv'))"]
-        version_of_asv = subprocess.run(told, check=True, capture_output=True, text=True).stdout.strip()
-        yield (
-            f"| runs of {ARMS} arms | `accelbench report`, first | again | `… --no-history` | `… --format markdown` "
-            f"| `pytest-benchmark compare` {version('pytest-benchmark')} | `asv publish` {version_of_asv} |"
-        )
-        yield "|---:|---:|---:|---:|---:|---:|---:|"
         for number in numbers:
             folder = Path(place, str(number))
             folder.mkdir()
-            yield f"| {' | '.join(cells(number, asv, folder))} |"
+            for asked, cost in measurements(number, asv, folder):
+                print(f"{number:,}: {asked}: {cost}", flush=True)
+                rows.setdefault(asked, []).append(str(cost))
             shutil.rmtree(folder)
-    yield ""
-    yield (
-        f"Wall time, and the memory of the largest process; {os.cpu_count()} cores, "
+    around = (
+        f"Wall time with starting Python, and the memory of the largest process; {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, files in the page cache, one command after the other."
     )
+    return [
+        f"| runs of {ARMS} arms | {' | '.join(f'{number:,}' for number in numbers)} |",
+        f"|---|{'---:|' * len(numbers)}",
+        *(f"| {asked} | {' | '.join(cells)} |" for asked, cells in rows.items()),
+        "",
+        around,
+    ]
 
 
 def main() -> None:
@@ -123,13 +138,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 100, 1000], help="numbers of runs (1 100 1000)")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reports.md")
     options = parser.parse_args()
-    lines = []
-    for line in table(options.runs):
-        print(line, flush=True)
-        lines.append(line)
+    lines = table(options.runs)
+    print("\n".join(["", *lines]))
     if options.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text("\n".join([f"{before}{BEGIN}", *lines, f"{END}{rest.partition(END)[2]}"]))
+        write_tables(PAGE, "scale", lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
 """Runs as the measuring wing leaves them, for the tests of what reads them."""
 
 import json
+import math
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from harness.record import (
@@ -15,8 +19,8 @@ from harness.record import (
     Run,
     Timing,
     TrialRecord,
-    to_json,
 )
+from harness.stored import to_json
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
 REAL = Path(__file__).parents[1] / "results" / "amd-epyc-2c-24g-a1616a" / "0008_quick.json"  # of the whole suite
@@ -63,6 +67,23 @@ def trial(*arms: ArmRecord, **fields: Any) -> TrialRecord:
         "fixed": {},
     }
     return TrialRecord(arms=list(arms), **given | fields)
+
+
+def bundle(levels: dict[str, tuple[str, str]], speedups: Sequence[float | None]) -> list[ArmRecord]:
+    """Return every combination of techniques off and on, the last one's level changing first, at these speedups.
+
+    All of them were timed in the same 200 rounds; those without a speedup were not measured.
+    """
+    weather, arms = Random(1), []
+    for ways, speedup in zip(product(*levels.values()), speedups, strict=True):
+        held = dict(zip(levels, ways, strict=True))
+        in_order = tuple(math.log(speedup) + weather.gauss(0, 0.01) for _ in range(40)) if speedup else ()
+        known = Effect(
+            speedup=speedup or 1.0, low=0.98 * (speedup or 1.0), high=1.02 * (speedup or 1.0), verdict="undecided",
+            pairs=200, log_ratios_in_order=in_order,
+        )  # fmt: skip
+        arms.append(arm(held, 1 / speedup if speedup else None, **({"effect": known} if speedup and arms else {})))
+    return arms
 
 
 def by_size(speedups: dict[int, tuple[float, float, float, str]]) -> list[TrialRecord]:

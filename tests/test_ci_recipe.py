@@ -31,7 +31,7 @@ def test_the_workflow_restores_measures_checks_comments_and_publishes():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", range(7))
 def test_every_script_is_shell(place):
     scripts = [*blocks("sh"), "\n".join(step["run"] for step in steps() if "run" in step)]
     script = re.sub(r"\$\{\{.*?\}\}", "value", scripts[place])
@@ -40,7 +40,7 @@ def test_every_script_is_shell(place):
 
 def test_every_command_and_option_of_accelbench_exists():
     shown = COMMAND.findall(RECIPE.read_text())
-    assert {name for name, _ in shown} == {"check", "report", "export"}
+    assert {name for name, _ in shown} == {"check", "compare", "report", "export"}
     for name, rest in shown:
         known = {option: each for each in main.commands[name].params for option in each.opts} | {"--help": None}
         for option, value in re.findall(r"(--[\w-]+)(?: ([\w-]+))?", rest.partition("#")[0].partition(">")[0]):

@@ -1,6 +1,7 @@
 """`accelbench compare`, as a user types it."""
 
 import json
+import re
 from random import Random
 
 import pytest
@@ -84,6 +85,7 @@ def test_machines_are_compared_by_what_carries_over(accelbench, results):
     assert "- **effects**: 1 flips, 11 carry over" in result.stdout
     assert "| amp bf16 | amp fp32 | net-0 | torch | 1.8" in result.stdout
     assert "| flips |" in result.stdout
+    assert "flips where the technique is faster on one machine and slower on the other" in result.stdout
 
 
 def test_two_lone_runs_say_that_three_a_side_would_decide(accelbench, tmp_path):
@@ -125,6 +127,34 @@ def test_the_page_is_written_where_asked_for(accelbench, tmp_path):
     page = (tmp_path / "changed.html").read_text()
     assert page.count('<tr data-verdict="') == 24
     assert "torch 2.11.0 → 2.13.0" in page
+
+
+@pytest.mark.usefixtures("results")
+def test_the_page_draws_what_shifted_and_says_it_in_a_sentence(accelbench):
+    page = accelbench("compare", "1,2,3", "4,5,6", "--format", "html").stdout
+    assert page.count("<figure ") == 1
+    (described,) = re.findall(r'aria-label="(The machine is [^"]*)"', page)
+    assert re.match(r"The machine is 1\.0\S+ \(.*\) as fast; of 12 effects, .*▼ 1 slower", described)
+    assert "furthest, amp bf16 on net-0: 1.8" in described
+    assert "amp bf16 · net-0 · torch: 0." in described
+
+
+@pytest.mark.usefixtures("results")
+def test_a_column_in_which_nothing_stands_is_left_out(accelbench):
+    decided, everything = (accelbench("compare", "1,2,3", "4,5,6", *more).stdout for more in ([], ["--all"]))
+    assert "its own speed" in decided
+    assert "to decide" not in decided
+    assert ("to decide" in everything) == ("undecided" in everything)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_left_out(accelbench, results):
+    broken = results / "box" / "0004_nightly.json"
+    broken.write_text("{")
+    result = accelbench("compare", "1,2,3", "5,6")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: results/box/0004_nightly.json: not complete JSON")
+    assert result.stderr.endswith("; skipped\n")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.usefixtures("results")

@@ -34,7 +34,7 @@ def test_a_file_is_written_where_the_user_wants_it(export, tmp_path):
 def test_asv_gets_a_folder_and_hears_of_runs_without_a_commit(export):
     result = export("--format", "asv")
     assert result.exit_code == 0
-    assert result.stdout == "results of 0 commits for asv: asv/asv.conf.json\n"
+    assert result.stdout == "results of 0 commits for asv: asv/asv.conf.json (wrote 2 files, left 0 unchanged)\n"
     assert result.stderr == "Warning: example-2c-8g/0001_old and 1 more name no commit, which asv needs; left out\n"
 
 

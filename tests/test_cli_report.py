@@ -32,9 +32,11 @@ def test_the_newest_run_under_results_is_reported(accelbench, tmp_path):
     save(SIMPLE, tmp_path / "results" / "b" / "0001_new.json", taken="2026-01-02T00:00:00+00:00")
     result = accelbench("report")
     assert result.exit_code == 0
-    assert result.stdout == "report of results/b/0001_new.json: reports/new/index.html\n"
+    told, _, published = result.stdout.partition(" (")
+    assert told == "report of results/b/0001_new.json: reports/new/index.html"
+    assert published == "wrote 5 files, left 0 unchanged)\n"
     written = {path.name for path in (tmp_path / "reports" / "new").iterdir()}
-    assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet", "effects.tex", "figures"}
+    assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet", "effects.tex"}
 
 
 def test_one_file_is_reported_where_the_user_wants_it(accelbench, tmp_path):
@@ -105,7 +107,7 @@ def two_machines(tmp_path):
 def test_several_runs_are_one_report(accelbench, tmp_path):
     result = accelbench("report", "a", "b", "--title", "Old and <new>")
     name = "first-on-a-and-first-on-b"
-    assert result.stdout == f"report of a/0001_first.json, b/0001_first.json: reports/{name}/index.html\n"
+    assert result.stdout.startswith(f"report of a/0001_first.json, b/0001_first.json: reports/{name}/index.html (")
     folder = tmp_path / "reports" / name
     assert "<h1>Old and &lt;new&gt;</h1>" in (folder / "index.html").read_text()
     assert [row.split(",")[3] for row in (folder / "effects.csv").read_text().splitlines()] == ["machine", "a", "b"]
@@ -120,7 +122,7 @@ def test_of_two_runs_programs_read_both(accelbench):
 @pytest.mark.usefixtures("two_machines")
 def test_a_run_named_twice_is_reported_once(accelbench, tmp_path):
     result = accelbench("report", "b", tmp_path / "b" / "0001_first.json", ".")
-    assert result.stdout == "report of b/0001_first.json: reports/first/index.html\n"
+    assert result.stdout.startswith("report of b/0001_first.json: reports/first/index.html (")
 
 
 @pytest.mark.parametrize(

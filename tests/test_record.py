@@ -11,8 +11,8 @@ from runs import STORED, arm, effect, run, save, trial
 
 from harness import record
 from harness.errors import UnreadableResult
-from harness.record import Price, to_json
-from harness.stored import from_json, read_run
+from harness.record import Price
+from harness.stored import from_json, read_run, to_json
 
 
 def test_the_stored_file_of_schema_version_1_is_read_for_ever():
@@ -53,6 +53,19 @@ def test_the_stored_file_of_schema_version_3_is_read_for_ever():
     assert (len(one.timing.warmup_s), one.timing.warmup_s[0]) == (40, 0.0007039)
     assert both.effect is not None
     assert (len(both.effect.log_ratios_in_order), both.effect.log_ratios_in_order[0]) == (40, 0.6721)
+
+
+def test_the_stored_file_of_schema_version_4_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v4.json"))
+    assert stored.schema_version == 4
+    keras, chain, _ = stored.trials
+    assert chain.technique_summaries["ladder"].startswith("One technique after another: vectorise array, in-place on")
+    start, loop, in_place, *_ = chain.arms
+    assert loop.gain == loop.effect
+    assert loop.gain_over == start.levels == {"ladder": "start"}
+    assert in_place.gain is not None
+    assert (in_place.gain.verdict, round(in_place.gain.speedup, 3)) == ("faster", 1.299)
+    assert keras.arms[3].gain_over == {"ladder": "+batch-size 4"}  # the rung between was not to be had
 
 
 def test_a_number_that_is_not_finite_is_left_out_of_a_file(tmp_path):
@@ -105,8 +118,8 @@ def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
-    path = edited(tmp_path, schema_version=4)
-    assert complaint(path) == f"{path}: schema version 4, this accelbench reads up to 3; upgrade accelbench"
+    path = edited(tmp_path, schema_version=5)
+    assert complaint(path) == f"{path}: schema version 5, this accelbench reads up to 4; upgrade accelbench"
 
 
 @pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from harness.environment import fingerprint, machine_key
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Plan
 from harness.frameworks.protocol import FRAMEWORKS
-from harness.hosting.lock import lock_machine
+from harness.hosting.lock import alone
 
 
 def calibrate(
@@ -33,7 +32,7 @@ def calibrate(
     chosen = _installed(frameworks)
     extent = QUICK if quick else FULL
     beside = (0, half_of_the_cores()) if busy else (0,)
-    with _alone(progress.say), laboratory() as found:
+    with alone(progress.say), laboratory() as found:
         environment, start = fingerprint(), time.monotonic()
         _measure(found, {neighbours: tasks(extent, chosen, neighbours) for neighbours in beside}, progress)
     configuration = environment.configuration | found.configuration
@@ -52,17 +51,6 @@ def calibrate(
         timer=found.timer,
         remarks=found.remarks,
     )
-
-
-@contextmanager
-def _alone(say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the machine, so that no run is measured meanwhile; wait for one that is."""
-    lock = lock_machine(wait=True, say=say)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            lock.release()
 
 
 def _installed(frameworks: Sequence[str]) -> list[str]:

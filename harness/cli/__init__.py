@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from harness.cli import calibrate, check, compare, doctor, export, report
+from harness.cli import advise, calibrate, check, compare, doctor, export, report
 from harness.cli.one_line import Commands
 
 
@@ -20,5 +20,13 @@ def main() -> None:
     """  # noqa: D301  click reads \b as "keep these lines"
 
 
-for _command in (report.report, calibrate.calibrate, check.check, compare.compare, doctor.doctor, export.export):
+for _command in (
+    advise.advise,
+    report.report,
+    calibrate.calibrate,
+    check.check,
+    compare.compare,
+    doctor.doctor,
+    export.export,
+):
     main.add_command(_command)

@@ -76,9 +76,10 @@ def check(
 
 def _folder(results: str) -> Path:
     """Return where accepted changes are kept: beside the results, or here where those are not on this machine."""
-    if "://" in results:
-        return Path()
-    return Path(results) if Path(results).is_dir() else Path(results).parent
+    from harness.reading.history.storage.locations import local_path
+
+    path = local_path(results) or Path()
+    return path if path.is_dir() else path.parent
 
 
 def _checked(results: str, baseline: str, file: Path, limits: Path | None) -> Check:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from harness.cli.folders import RESULTS
-from harness.errors import BadInput
+from harness.cli.one_line import note, warn
+from harness.cli.writing import write_text
 
 
 @click.command()
@@ -23,15 +22,15 @@ from harness.errors import BadInput
 )
 @click.option("--json", "wanted", flag_value="json", help="The same as --format json.")
 @click.option("--all", "every", is_flag=True, help="Also the rows in which nothing is faster or slower.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file instead.")
-def compare(before: str, after: str, storage: str | None, wanted: str, every: bool, output: Path | None) -> None:
+@click.option("--output", help="Write into this file, or to this URL, instead.")
+def compare(before: str, after: str, storage: str | None, wanted: str, every: bool, output: str | None) -> None:
     """Say what changed from the runs BEFORE to the runs AFTER: the machine, a workload or a technique.
 
-    BEFORE and AFTER are runs of one machine each: a result file or folder, a number (7), a name (the newest quick),
-    latest, latest~2, machine:NAME (all its runs), a pattern in quotes ("quick*"), or several of these with commas
-    between. Environments are explained first. Where the machines differ, the table says which effects carry over,
-    grow, shrink or flip. Three runs or more a side decide best; a single one is judged by how much other runs of its
-    machine in the storage differ. The smallest shift that matters and the false-discovery rate are those of
+    BEFORE and AFTER are runs of one machine each: a result file, a folder, a URL, a number (7), a name (the newest
+    quick), latest, latest~2, machine:NAME (all its runs), a pattern in quotes ("quick*"), or several of these with
+    commas between. Environments are explained first. Where the machines differ, the table says which effects carry
+    over, grow, shrink or flip. Three runs or more a side decide best; a single one is judged by how much other runs of
+    its machine in the storage differ. The smallest shift that matters and the false-discovery rate are those of
     [tool.accelbench.check] in pyproject.toml.
 
     \b
@@ -47,11 +46,7 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
 
     known, earlier = select(before, known_runs(storage or RESULTS, needed=storage is not None))
     known, later = select(after, known)
+    warn(known.unreadable)
+    note(known.remarks, known.unreadable)
     text = written(wanted, compared(known, earlier, later, read_limits()), known, every=every)
-    if output is None:
-        click.echo(text.encode(), nl=False)  # UTF-8 on every terminal
-        return
-    try:
-        output.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise BadInput(f"{output}: cannot be written ({error.strerror or error}); name another --output") from None
+    write_text(text, output)

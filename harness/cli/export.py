@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
 from harness.cli.folders import RESULTS
 from harness.cli.one_line import warn
-from harness.errors import BadInput
+from harness.cli.writing import write_text
 
-_ASV = Path("asv")
+_ASV = "asv"
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path), default=RESULTS)
+@click.argument("results", default=str(RESULTS))
 @click.option(
     "--format",
     "wanted",
@@ -25,11 +24,10 @@ _ASV = Path("asv")
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
-    help="File to write, or for asv the folder. Default: printed, for asv the folder asv",
+    help="File or URL to write, or for asv the folder. Default: printed, for asv the folder asv",
 )
-def export(results: Path, wanted: str, output: Path | None) -> None:
-    """Write RESULTS, a result file or a folder (default: results), for another tracker of benchmarks.
+def export(results: str, wanted: str, output: str | None) -> None:
+    """Write RESULTS, a result file, a folder or a URL (default: results), for another tracker of benchmarks.
 
     github-action-benchmark and bmf hold the newest run, since those trackers keep the history themselves; asv holds
     every run that names its commit. Exported are times per item, and each effect: as speedup with its interval (bmf),
@@ -52,24 +50,23 @@ def export(results: Path, wanted: str, output: Path | None) -> None:
     warn(found.unreadable)
     observations = observe(found.results)
     written = as_bmf if wanted == "bmf" else as_github_action_benchmark
-    text = json.dumps(written(observations), indent=2, ensure_ascii=False)
-    if output is None:
-        click.echo(text.encode())  # UTF-8 on every terminal
-        return
-    try:
-        output.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{output}: cannot be written ({error.strerror}); name another file with --output") from None
+    write_text(f"{json.dumps(written(observations), indent=2, ensure_ascii=False)}\n", output)
 
 
-def _write_asv(results: Path, output: Path) -> None:
+def _write_asv(results: str, output: str) -> None:
     from harness.reading.history.storage.index import history
+    from harness.reading.history.storage.locations import place_below
     from harness.report.outputs.trackers import write_asv
     from harness.units import plural
     from harness.untrusted import shown
 
-    commits, without = write_asv(history(results), output)
+    commits, without, published = write_asv(history(results), output)
     if without:
-        more = f" and {len(without) - 1} more" if len(without) > 1 else ""
-        click.echo(f"Warning: {shown(without[0])}{more} name no commit, which asv needs; left out", err=True)
-    click.echo(f"results of {plural(commits, 'commit')} for asv: {shown(str(output / 'asv.conf.json'))}")
+        said = (
+            f"{shown(without[0])} and {len(without) - 1} more name"
+            if len(without) > 1
+            else f"{shown(without[0])} names"
+        )
+        click.echo(f"Warning: {said} no commit, which asv needs; left out", err=True)
+    configured = shown(place_below(output, "asv.conf.json"))
+    click.echo(f"results of {plural(commits, 'commit')} for asv: {configured} ({published})")

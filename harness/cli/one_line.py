@@ -49,3 +49,11 @@ def warn(unreadable: Iterable[HarnessError]) -> None:
     """Say on stderr what could not be read and is left out."""
     for error in unreadable:
         click.echo(f"Warning: {error}; skipped", err=True)
+
+
+def note(remarks: Iterable[str], warned: Iterable[HarnessError]) -> None:
+    """Say on stderr what is odd, without what has been warned of."""
+    known = [str(error) for error in warned]
+    for remark in remarks:
+        if not any(error in remark for error in known):
+            click.echo(f"Note: {remark}", err=True)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path), nargs=-1)
-@click.option("--output", type=click.Path(path_type=Path), default=Path("reports"), help="Folder of the reports.")
+@click.argument("results", nargs=-1)
+@click.option("--output", default="reports", help="Folder or URL of the reports. Default: reports")
 @click.option("--title", default="", help="Heading of the page and of the Markdown. Default: a question.")
 @click.option(
     "--format",
@@ -42,45 +42,48 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def report(
-    results: tuple[Path, ...],
-    output: Path,
+    results: tuple[str, ...],
+    output: str,
     title: str,
     wanted: str,
     certificates: Path | None,
     with_history: bool,
     as_json: bool,
 ) -> None:
-    """Render the newest run under RESULTS, a result file or a folder (default: results), as a page.
+    """Render the newest run under RESULTS, a result file, a folder or a URL (default: results), as a page.
 
     Several RESULTS become one report: of each the newest run, side by side. Writes index.html, summary.md, the effects
     as effects.csv, effects.parquet and effects.tex, and the figures into a folder of the runs' names below --output,
-    which is reports unless named. The page carries the newest calibration certificate of each run's machine, and of one
-    folder of runs what changed over time.
+    which is reports unless named: only files whose content changed, and none is deleted. The page carries the newest
+    calibration certificate of each run's machine, and of one folder of runs what changed over time.
 
     \b
     Example:
       accelbench report results/ --output reports/
       accelbench report results/MACHINE/0001_first.json --json
       accelbench report results/MACHINE results/OTHER --title "Two machines"
+      accelbench report s3://bucket/results --output s3://bucket/pages
       accelbench report --format markdown > comment.md
     """  # noqa: D301  click reads \b as "keep these lines"
     _require_one_output(wanted, as_json=as_json)
     from harness.reading import facts
-    from harness.report import report_as_text, write_report
+    from harness.report import publish_report, report_as_text
     from harness.untrusted import shown
 
-    runs = _newest_of(results or (RESULTS,))
+    locations = results or (str(RESULTS),)
+    runs = _newest_of(locations)
     kept = _certificates_of(runs, certificates or CERTIFICATES)
+    past = _history_of(locations) if with_history and wanted in ("html", "markdown") else None
     if wanted != "html":
-        click.echo(report_as_text(wanted, runs, kept, shown(title)).encode(), nl=False)  # UTF-8 on every terminal
+        click.echo(report_as_text(wanted, runs, kept, shown(title), past).encode(), nl=False)  # UTF-8 on every terminal
         return
-    past = _history_of(results or (RESULTS,)) if with_history else None
-    page = write_report(runs, output, kept, shown(title), past)
+    page, published = publish_report(runs, output, kept, shown(title), past)
     if as_json:
         told = [facts(run) for run in runs]
-        click.echo(json.dumps({"report": str(page), **(told[0] if len(told) == 1 else {"runs": told})}, indent=2))
+        written = {"report": page, "wrote": published.wrote, "unchanged": published.unchanged}
+        click.echo(json.dumps(written | (told[0] if len(told) == 1 else {"runs": told}), indent=2))
     else:
-        click.echo(f"report of {', '.join(shown(str(run.path)) for run in runs)}: {shown(str(page))}")
+        click.echo(f"report of {', '.join(shown(run.path) for run in runs)}: {shown(page)} ({published})")
 
 
 def _require_one_output(wanted: str, *, as_json: bool) -> None:
@@ -90,25 +93,27 @@ def _require_one_output(wanted: str, *, as_json: bool) -> None:
         raise BadInput(f"--json and --format {wanted} both print; give one of them")
 
 
-def _newest_of(paths: Iterable[Path]) -> list[Result]:
-    """Return the newest run of each path, none twice, and warn of what could not be read on the way to it."""
+def _newest_of(locations: Iterable[str]) -> list[Result]:
+    """Return the newest run of each location, none twice, and warn of what could not be read on the way to it."""
     from harness.reading import find_newest
+    from harness.reading.history.storage.locations import local_path
 
-    runs: dict[Path, Result] = {}
-    for path in paths:
-        found = find_newest(path)
+    runs: dict[str, Result] = {}
+    for location in locations:
+        found = find_newest(location)
         warn(found.unreadable)
-        runs.setdefault(found.results[0].path.resolve(), found.results[0])
+        newest = found.results[0]
+        path = local_path(newest.path)
+        runs.setdefault(str(path.resolve()) if path else newest.path, newest)
     return list(runs.values())
 
 
-def _history_of(paths: Sequence[Path]) -> History | None:
+def _history_of(locations: Sequence[str]) -> History | None:
     """Return the history in a folder; a file has none, nor have several places, whose runs stand side by side."""
-    if len(paths) > 1 or not paths[0].is_dir():
-        return None
     from harness.reading.history.storage.index import history
+    from harness.reading.history.storage.locations import storage_at
 
-    return history(paths[0])
+    return history(locations[0]) if len(locations) == 1 and not storage_at(locations[0]).alone else None
 
 
 def _certificates_of(runs: Iterable[Result], folder: Path) -> dict[str, KeptCertificates]:

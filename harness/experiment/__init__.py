@@ -1,13 +1,16 @@
 """The vocabulary as types: workload, technique, arm, trial."""
 
 from harness.experiment.arm import Arm
+from harness.experiment.ladder import Ladder, ladder, techniques_of
 from harness.experiment.look import Look
+from harness.experiment.program import Program
 from harness.experiment.technique import (
     ROUNDING,
     Build,
     Host,
     Technique,
     adopt,
+    declared_for,
     find_technique,
     is_technique,
     stack,
@@ -15,27 +18,33 @@ from harness.experiment.technique import (
 )
 from harness.experiment.trial import Levels, Plan, Trial
 from harness.experiment.work import Work
-from harness.experiment.workload import Setting, Workload, find_workload, register, workload
+from harness.experiment.workload import Setting, Workload, declared_workloads, find_workload, register, workload
 
 __all__ = [
     "ROUNDING",
     "Arm",
     "Build",
     "Host",
+    "Ladder",
     "Levels",
     "Look",
     "Plan",
+    "Program",
     "Setting",
     "Technique",
     "Trial",
     "Work",
     "Workload",
     "adopt",
+    "declared_for",
+    "declared_workloads",
     "find_technique",
     "find_workload",
     "is_technique",
+    "ladder",
     "register",
     "stack",
     "technique",
+    "techniques_of",
     "workload",
 ]

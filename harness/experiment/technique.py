@@ -43,6 +43,8 @@ class Technique:
     ``environment`` maps a level to the variables with which its worker process must start; a technique
     that has any is compared between workers. ``resources`` returns how many cores, processes or devices a level puts to
     work, where that is what the technique switches; a speedup that is larger than their growth is doubtful.
+    ``recipe`` maps a level, or ``"*"`` for every one, to what a user writes for it into a program, in which
+    ``{level}`` stands for the level and ``{device}`` for a device's kind; a technique without one is never advised.
     """
 
     name: str
@@ -54,14 +56,24 @@ class Technique:
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     resources: Callable[[str], int] | None = None
     same_output: bool | tuple[str, ...] = True
+    recipe: Mapping[str, str] = field(default_factory=dict)
 
     def compared_at(self, level: str) -> bool:
         """Say whether this level must compute what the baseline computes."""
         return level in self.same_output if isinstance(self.same_output, tuple) else self.same_output
 
+    def computes(self, level: str) -> str:
+        """Return a name for what a candidate level computes, "" for the same as the baseline: one name, one output."""
+        return "" if self.compared_at(level) else level
+
     def tolerance_at(self, level: str) -> float:
         """Return the relative numeric error that this level may cost."""
         return self.tolerance.get(level, self.tolerance.get("*", ROUNDING))
+
+    def recipe_at(self, level: str, device: str = "cpu") -> str:
+        """Return what a user writes for this level, "" where nothing is to be changed."""
+        written = self.recipe.get(level, self.recipe.get("*", ""))
+        return written.replace("{level}", level).replace("{device}", device)
 
     @property
     def scope(self) -> Literal["arm", "process"]:
@@ -84,6 +96,7 @@ def technique(
     environment: Mapping[str, Mapping[str, str]] | None = None,
     resources: Callable[[str], int] | None = None,
     same_output: bool | tuple[str, ...] = True,
+    recipe: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
 
@@ -102,6 +115,7 @@ def technique(
             environment=environment or {},
             resources=resources,
             same_output=same_output,
+            recipe=recipe or {},
         )
         adopt(declared)
         return declared
@@ -126,6 +140,11 @@ def find_technique(framework: str, name: str) -> Technique:
     except KeyError:
         known = ", ".join(sorted(n for f, n in _TECHNIQUES if f == framework)) or "none are declared"
         raise BadInput(f"unknown technique {name!r} for {framework}; expected one of: {known}") from None
+
+
+def declared_for(framework: str) -> tuple[Technique, ...]:
+    """Return the framework's techniques in the order in which they were declared."""
+    return tuple(each for (of, _), each in _TECHNIQUES.items() if of == framework)
 
 
 def is_technique(framework: str, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.experiment.ladder import ADDS
 from harness.experiment.technique import Technique
 from harness.experiment.workload import Setting, Workload
 
@@ -21,6 +22,7 @@ class Plan:
     stops. ``builds`` says how often the arms are built afresh within a worker, ``workers`` in how many fresh
     workers the trial is repeated, ``silence_s`` how long a worker may give no sign of life. ``rehearse`` runs and
     checks every arm once and times nothing. ``keep_outputs`` brings the first arm's checked output back.
+    ``whole_rounds`` keeps every arm in every round until the budget ends, for what is computed across arms.
     """
 
     budget_s: float = 2.0
@@ -34,6 +36,7 @@ class Plan:
     silence_s: float = 300.0
     rehearse: bool = False
     keep_outputs: bool = False
+    whole_rounds: bool = False
 
     def alpha_each(self, arms: int) -> float:
         """Return the error rate left to each candidate where they share a baseline (Bonferroni)."""
@@ -62,3 +65,13 @@ class Trial:
     def toggled(self) -> tuple[str, ...]:
         """Names of the techniques that are switched."""
         return tuple(self.arms[0])
+
+    def lower(self, place: int) -> tuple[int, ...]:
+        """Return the places of the rungs below an arm, the lowest first; none where it is not on a ladder."""
+        levels = self.arms[place]
+        for technique in self.toggled:
+            rungs = {arm[technique] for arm in self.arms} - {self.arms[0][technique]}
+            if levels[technique] in rungs and all(rung.startswith(ADDS) for rung in rungs):
+                alike = ({**arm, technique: levels[technique]} == levels for arm in self.arms[:place])
+                return tuple(below for below, here in enumerate(alike) if here)
+        return ()

@@ -88,6 +88,11 @@ def register(declared: Workload) -> Workload:
     return declared
 
 
+def declared_workloads() -> tuple[Workload, ...]:
+    """Return every declared workload, by name."""
+    return tuple(_WORKLOADS[name] for name in sorted(_WORKLOADS))
+
+
 def find_workload(name: str) -> Workload:
     """Return the declared workload of that name.
 

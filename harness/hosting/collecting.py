@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from harness.errors import BadInput
-from harness.experiment import Levels, Technique, find_technique
+from harness.experiment import Ladder, Levels, Technique, find_technique
+from harness.hosting.factorials import arms_of, bundled, is_factorial
 from harness.hosting.toggling import MARKER
 
 LevelsOf = Callable[[Technique], Sequence[str]]
@@ -20,13 +21,15 @@ LevelsOf = Callable[[Technique], Sequence[str]]
 class Collected:
     """A trial as the collected tests ask for it: one test function at one set of its other parameters.
 
-    ``arms`` starts with the baseline, whether or not its test was selected.
+    ``arms`` starts with the baseline, whether or not its test was selected. ``factorial`` says that they are to be
+    taken apart together.
     """
 
     id: str
     module: str
     techniques: tuple[Technique, ...]
     arms: tuple[Levels, ...]
+    factorial: bool = False
 
     @property
     def framework(self) -> str:
@@ -46,6 +49,8 @@ def toggled(node: pytest.Item | Any) -> tuple[Technique, ...]:
     Raises:
         BadInput: a technique is unknown, or the decorators name several frameworks.
     """
+    if is_factorial(node):
+        return bundled(node)
     marks = [mark.kwargs for mark in node.iter_markers(MARKER)][::-1]
     if any(mark.keys() != {"framework", "technique"} for mark in marks):
         raise BadInput(
@@ -61,6 +66,12 @@ def toggled(node: pytest.Item | Any) -> tuple[Technique, ...]:
 
 def parametrize(metafunc: pytest.Metafunc, techniques: Iterable[Technique], levels_of: LevelsOf) -> None:
     """Give the test one argument per technique, its levels as values."""
+    techniques = list(techniques)
+    if is_factorial(metafunc.definition):
+        arms = arms_of(metafunc.definition, techniques, [levels_of(technique)[0] for technique in techniques])
+        ids = [_joined_id(levels) for levels in arms]
+        metafunc.parametrize(list(arms[0]), [tuple(levels.values()) for levels in arms], ids=ids)
+        return
     for technique in techniques:
         levels = levels_of(technique)
         ids = [_test_id(technique.name, level) for level in levels]
@@ -78,12 +89,30 @@ def gather(items: Iterable[pytest.Item], levels_of: LevelsOf) -> dict[str, Colle
         trial_id = _trial_id(item, techniques)
         if trial_id not in trials:
             baseline = {technique.name: levels_of(technique)[0] for technique in techniques}
-            trials[trial_id] = Collected(id=trial_id, module=item.path.stem, techniques=techniques, arms=(baseline,))
+            trials[trial_id] = Collected(
+                id=trial_id,
+                module=item.path.stem,
+                techniques=techniques,
+                arms=(baseline,),
+                factorial=is_factorial(item),
+            )
         trial, levels = trials[trial_id], levels_in(item, techniques)
         if levels not in trial.arms:
             trials[trial_id] = replace(trial, arms=(*trial.arms, levels))
         belongs[item.nodeid] = trial_id
-    return {nodeid: trials[trial_id] for nodeid, trial_id in belongs.items()}
+    whole = {trial_id: replace(trial, arms=_with_rungs_below(trial, levels_of)) for trial_id, trial in trials.items()}
+    return {nodeid: whole[trial_id] for nodeid, trial_id in belongs.items()}
+
+
+def _with_rungs_below(trial: Collected, levels_of: LevelsOf) -> tuple[Levels, ...]:
+    """Return the arms with all rungs below those of a ladder: what a rung adds is told by what it is added to."""
+    arms = list(trial.arms)
+    for technique in trial.techniques:
+        if isinstance(technique, Ladder):
+            rungs = list(levels_of(technique))
+            asked = [(arm, rungs.index(arm[technique.name])) for arm in arms]
+            arms = [{**arm, technique.name: rung} for arm, highest in asked for rung in rungs[: highest + 1]]
+    return tuple(arm for place, arm in enumerate(arms) if arm not in arms[:place])
 
 
 def levels_in(item: pytest.Item, techniques: Iterable[Technique]) -> Levels:
@@ -102,10 +131,14 @@ def _will_measure(item: pytest.Item) -> bool:
 def _trial_id(item: pytest.Item, techniques: Iterable[Technique]) -> str:
     """Return the node id without the levels: what is stable from run to run and machine to machine."""
     own: str = item.callspec.id  # type: ignore[attr-defined]  # every parametrised function has one
-    toggles = "-".join(_test_id(name, level) for name, level in levels_in(item, techniques).items())
+    toggles = _joined_id(levels_in(item, techniques))
     before, _, after = own.rpartition(toggles)
     rest = "-".join(part for part in (before.removesuffix("-"), after.removeprefix("-")) if part)
     return item.nodeid.removesuffix(f"[{own}]") + (f"[{rest}]" if rest else "")
+
+
+def _joined_id(levels: Levels) -> str:
+    return "-".join(_test_id(name, level) for name, level in levels.items())
 
 
 def _test_id(technique: str, level: str) -> str:

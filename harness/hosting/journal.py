@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.durable import sync_folder
-from harness.record import TrialRecord, to_json
+from harness.record import TrialRecord
+from harness.stored import to_json
 
 SUFFIX = ".journal"  # pytest-benchmark reads every *.json beside it
 

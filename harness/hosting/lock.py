@@ -8,8 +8,8 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -39,6 +39,17 @@ def lock_machine(*, wait: bool, say: Callable[[str], None]) -> BaseFileLock | No
     except OSError as error:
         say(f"accelbench: {file}: cannot be locked ({error.strerror}); another run at the same time goes unnoticed")
         return None
+
+
+@contextmanager
+def alone(say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the machine, so that no run is measured meanwhile; wait for one that is."""
+    lock = lock_machine(wait=True, say=say)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 def _take(lock: BaseFileLock, holder: Path, wait: bool, say: Callable[[str], None]) -> None:

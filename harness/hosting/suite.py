@@ -18,8 +18,8 @@ from harness.hosting.journal import Finished, Journal
 from harness.hosting.machine import this_machine
 from harness.hosting.progress import Progress
 from harness.hosting.resuming import changed, require_same
+from harness.hosting.telling import unknown_to_workers
 from harness.measuring.spending import Spending
-from harness.measuring.travel import is_foreign
 from harness.record import SCHEMA_VERSION, ArmRecord, Environment, Run, TrialRecord
 
 if TYPE_CHECKING:  # loaded when the first trial is measured: most pytest sessions measure nothing
@@ -172,6 +172,7 @@ class Suite:
             summary=asked.workload.summary,
             unit=asked.workload.unit,
             techniques=[technique.name for technique in trial.techniques],
+            technique_summaries={technique.name: technique.summary for technique in trial.techniques},
             problem=asked.problem,
             fixed=asked.fixed,
             arms=measured.arms,
@@ -194,16 +195,15 @@ class Suite:
     def _order(self, trial: Collected, asked: Asked) -> Trial:
         """Return the trial as a worker is told of it."""
         held = [find_technique(trial.framework, name) for name in asked.fixed]
-        techniques = tuple(each for each in (*trial.techniques, *held) if is_foreign(each.apply))
         return Trial(
             framework=trial.framework,
             workload=asked.sent,
             arms=trial.arms,
             fixed=asked.fixed,
             problem=asked.problem,
-            techniques=techniques,
+            techniques=unknown_to_workers([*trial.techniques, *held]),
             setting=self.conditions.setting,
-            plan=self.conditions.plan,
+            plan=replace(self.conditions.plan, whole_rounds=trial.factorial),
         )
 
     def _accelerators(self, framework: str) -> tuple[str, ...]:

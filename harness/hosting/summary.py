@@ -11,7 +11,7 @@ from harness.hosting.asking import question
 from harness.hosting.conditions import Conditions
 from harness.record import ArmRecord, TrialRecord, Verdict
 
-HEADERS = ("workload", "technique", "level", "speedup", "interval", "verdict", "price")
+HEADERS = ("workload", "technique", "level", "speedup", "interval", "verdict", "over the rung below", "price")
 LEAST_SHARE = 0.005  # of the session's time
 SAME_MEMORY_BYTES = 2**16  # a few pages more or less are the process's own doing
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
@@ -46,7 +46,8 @@ def _table(trials: list[TrialRecord]) -> Iterator[str]:
 
     rows = [_row(trial, candidate) for trial in trials for candidate in trial.arms[1:] if candidate.effect is not None]
     if rows:
-        yield from tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True).split("\n")
+        columns = {name: column for name, *column in zip(HEADERS, *rows, strict=True) if any(column)}
+        yield from tabulate(columns, headers="keys", tablefmt="simple", disable_numparse=True).split("\n")
         yield ""
 
 
@@ -60,8 +61,16 @@ def _row(trial: TrialRecord, candidate: ArmRecord) -> tuple[str, ...]:
         units.speedup(effect.speedup),
         units.interval(effect.low, effect.upper),
         effect.verdict,
+        _gain(candidate),
         _price(trial.arms[0], candidate),
     )
+
+
+def _gain(rung: ArmRecord) -> str:
+    """Return a ladder's rung over the one below; nothing for an arm that is on none."""
+    if rung.gain is None:
+        return ""
+    return f"{units.ratio(rung.gain.speedup, rung.gain.low, rung.gain.upper)} {rung.gain.verdict}"
 
 
 def _price(baseline: ArmRecord, candidate: ArmRecord) -> str:

@@ -1,10 +1,13 @@
-"""The decorator with which a benchmark says what it switches."""
+"""The decorators with which a benchmark says what it switches."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 MARKER = "toggles"
+FACTORIAL = "factorial"
 
 
 def toggles(framework: str, technique: str) -> pytest.MarkDecorator:
@@ -15,3 +18,19 @@ def toggles(framework: str, technique: str) -> pytest.MarkDecorator:
     """
     mark: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
     return mark(framework=framework, technique=technique)
+
+
+def factorial(framework: str, **on: str) -> pytest.MarkDecorator:
+    """Run the test with techniques switched off and on in every combination, and take the bundle of them apart.
+
+    ``on`` names each technique with its level when switched on, such as ``amp="bf16"``; off is its first level. The
+    levels come as arguments of the techniques' names. Of five to eight techniques a fraction of 16 or 17 combinations
+    is run. Every arm is timed as often as every other, until the budget ends.
+    """
+    mark: pytest.MarkDecorator = getattr(pytest.mark, FACTORIAL)
+    return mark(framework=framework, on=on)
+
+
+def is_toggling(node: Any) -> bool:
+    """Say whether a test switches anything."""
+    return any(node.get_closest_marker(marker) is not None for marker in (MARKER, FACTORIAL))

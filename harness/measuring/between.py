@@ -16,7 +16,8 @@ import numpy as np
 
 from harness.experiment import Trial
 from harness.measuring import check
-from harness.measuring.entrant import effect_of, entrants, timing_across
+from harness.measuring.digest import effect_of, timing_across
+from harness.measuring.entrant import entrants
 from harness.measuring.evidence import Judgement, fewest_pairs, judge
 from harness.measuring.handle import Heard
 from harness.measuring.measured import Claim, Measured
@@ -33,7 +34,7 @@ class _Visits:
 
     record: ArmRecord
     tolerance: float
-    comparable: bool
+    computes: tuple[str, ...]
     exact: bool
     timings: list[Timing] = field(default_factory=list)
     medians_s: list[float] = field(default_factory=list)
@@ -62,7 +63,7 @@ class _Match:
         self.visit = replace(plan, budget_s=VISIT_SHARE * plan.budget_s, builds=1, workers=1, keep_outputs=True)
         empty = Measured.nothing(trial, "measured", "")
         self.arms = [
-            _Visits(record, entrant.tolerance, entrant.comparable, entrant.exact)
+            _Visits(record, entrant.tolerance, entrant.computes(), entrant.exact)
             for record, entrant in zip(empty.arms, entrants(trial), strict=True)
         ]
         self.log_ratios: list[list[float]] = [[] for _ in trial.arms]
@@ -102,7 +103,7 @@ class _Match:
 
     def _check(self, candidate: int) -> None:
         baseline, arm = self.arms[0], self.arms[candidate]
-        if not arm.comparable:
+        if arm.computes != baseline.computes:
             return
         error = check.relative_error(arm.outputs, baseline.outputs)
         price = replace(arm.record.price, error=error, tolerance=arm.tolerance) if arm.record.price else None

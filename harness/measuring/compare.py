@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -88,16 +88,26 @@ def compare(
     names = sorted(arms, key=lambda name: name != first)  # the baseline first, the others in their order
     built = [Arm(step=arms[name], items=(items or {}).get(name, 1)) for name in names]
     plan = Plan(budget_s=budget_s / len(names), alpha=alpha, noise=noise, builds=1)
-    stopwatch = Stopwatch(time.perf_counter, load(framework).synchronize)
-    for arm in built:
-        stopwatch.block_s(arm, 1)  # the cold call, never a sample
-    referee = Referee(stopwatch=stopwatch, coin=Random(), plan=plan, arms=len(built))
-    referee.play(built)
+    referee = refereed(built, plan, framework)
     return Comparison(
         baseline=names[0],
         judgements={name: referee.judgement(i) for i, name in enumerate(names) if i},
         per_item_s={name: referee.median_s(i) / built[i].items for i, name in enumerate(names)},
     )
+
+
+def refereed(arms: Sequence[Arm], plan: Plan, framework: str) -> Referee:
+    """Call every arm once, never as a sample, have them play, and return the referee with what came out.
+
+    Raises:
+        BadInput: there is no such framework.
+    """
+    stopwatch = Stopwatch(time.perf_counter, load(framework).synchronize)
+    for arm in arms:
+        stopwatch.block_s(arm, 1)
+    referee = Referee(stopwatch=stopwatch, coin=Random(), plan=plan, arms=len(arms))
+    referee.play(arms)
+    return referee
 
 
 def _check(
@@ -120,6 +130,15 @@ def _check(
         raise BadInput(f"arm {wrong[0]!r} is not callable; give a function without arguments")
     if wrong := [name for name, count in items.items() if not count > 0]:
         raise BadInput(f"items of {wrong[0]!r} must be above 0, got {items[wrong[0]]!r}")
+    check_numbers(budget_s=budget_s, alpha=alpha, noise=noise)
+
+
+def check_numbers(*, budget_s: float, alpha: float, noise: float) -> None:
+    """Check what is asked of the measuring.
+
+    Raises:
+        BadInput: a number is out of its range.
+    """
     if not budget_s > 0:
         raise BadInput(f"budget_s must be above 0, got {budget_s!r}")
     if not 0 < alpha < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from harness.experiment import Trial
@@ -70,6 +70,7 @@ class Conduct:
             arms=[entrant.record() for entrant in self.entrants],
             samples_s=[entrant.samples_s if entrant.stands else () for entrant in self.entrants],
             log_ratios=[entrant.log_ratios if entrant.stands else () for entrant in self.entrants],
+            gains=[entrant.gains if entrant.stands else () for entrant in self.entrants],
             quiet=[entrant.quiet for entrant in self.entrants],
             claims=[entrant.claim for entrant in self.entrants],
             span_s=span_s,
@@ -102,7 +103,14 @@ class Conduct:
 
     def _check(self, entrant: Entrant) -> None:
         with self.spending.on("checks"):
-            self.scrutiny.check(entrant, self.entrants[0])
+            self.scrutiny.check(entrant, self._reference(entrant))
+
+    def _reference(self, entrant: Entrant) -> Entrant:
+        """Return the first that stands of the arms that must compute the same, which may be the arm itself."""
+        if not self.entrants[0].stands:
+            return entrant  # nobody is measured without a baseline
+        alike = (other for other in self.entrants if other.computes() == entrant.computes())
+        return next(other for other in alike if other.stands or other is entrant)
 
     def _build(self, entrant: Entrant) -> None:
         start = self.stopwatch.clock()
@@ -118,7 +126,8 @@ class Conduct:
         if entrant.cold_s <= self.plan.budget_s:
             return None
         step_s = self.stopwatch.block_s(entrant.built, 1)
-        pairs = fewest_pairs(self.plan.alpha_each(len(self.entrants)))
+        gains = sum(len(each.lower) > 1 for each in self.entrants)
+        pairs = fewest_pairs(self.plan.alpha_each(len(self.entrants) + gains))
         if step_s * pairs <= PATIENCE * self.plan.budget_s:
             return None
         return (
@@ -143,6 +152,7 @@ class Conduct:
                 coin=self.coin,
                 plan=self.plan,
                 arms=len(standing),
+                below=_rungs_below(standing),
                 windows=self.windows,
                 count_compilations=self.framework.compilations,
             )
@@ -210,3 +220,9 @@ class Conduct:
             self.heard(f"{entrant.name}: utilisation")
             with entrant.withdrawing(self.framework), self.spending.on("price passes"):
                 alone.use(entrant, self.framework, build, self.stopwatch, cores=self.trial.setting.cores)
+
+
+def _rungs_below(standing: Sequence[Entrant]) -> dict[int, int]:
+    """Return the places of a ladder's rungs with those of the rungs below, without those just above the baseline."""
+    below = {place: entrant.below for place, entrant in enumerate(standing)}
+    return {place: standing.index(rung) for place, rung in below.items() if rung and rung is not standing[0]}

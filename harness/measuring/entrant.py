@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from harness.experiment import (
     ROUNDING,
     Arm,
     Build,
+    Ladder,
     Levels,
     Technique,
     Trial,
@@ -23,26 +25,25 @@ from harness.experiment import (
     stack,
 )
 from harness.frameworks import Framework
-from harness.measuring.evidence import Judgement
+from harness.measuring.digest import effect_of, in_order, quantiles
 from harness.measuring.measured import Claim
 from harness.measuring.referee import Referee
 from harness.record import ArmRecord, Effect, Outcome, Placement, Price, Timing
-
-STRETCHES = 40  # of a course in time, enough to see a drift or a step
-QUANTILES = 21  # every 5 %, enough to draw a distribution and small enough to keep
 
 
 @dataclass(kw_only=True)
 class Entrant:
     """One arm's state within a trial. It stands until something withdraws it, with a sentence that says why.
 
-    ``comparable`` says whether it must compute what the baseline computes, ``exact`` whether in the same precision.
+    Those that give the same name to what they compute must agree, and where ``exact`` in the same precision.
+    ``lower`` are the rungs below it on its ladder, the lowest first.
     """
 
     levels: Levels
     build: Callable[[], Arm]
     tolerance: float
-    comparable: bool
+    computes: Callable[[], tuple[str, ...]]
+    lower: tuple[Entrant, ...] = ()
     exact: bool = True
     loose: bool = False
     outcome: Outcome = "measured"
@@ -60,8 +61,11 @@ class Entrant:
     timing: Timing | None = None
     price: Price = field(default_factory=Price)
     effect: Effect | None = None
+    gain: Effect | None = None
+    gain_over: Levels = field(default_factory=dict)
     samples_s: tuple[float, ...] = ()
     log_ratios: tuple[float, ...] = ()
+    gains: tuple[float, ...] = ()
     quiet: tuple[bool, ...] = ()
     observed: dict[str, float] = field(default_factory=dict)
     watched: bool = False
@@ -78,6 +82,11 @@ class Entrant:
     def stands(self) -> bool:
         """Whether nothing has withdrawn it so far."""
         return self.outcome == "measured"
+
+    @property
+    def below(self) -> Entrant | None:
+        """The nearest rung below that stands."""
+        return next((rung for rung in reversed(self.lower) if rung.stands), None)
 
     @property
     def claim(self) -> Claim | None:
@@ -136,6 +145,10 @@ class Entrant:
             self.log_ratios = tuple(referee.log_ratios[place])
             self.quiet = tuple(referee.quiet(place).tolist())
             self.effect = effect_of(referee.judgement(place), self.log_ratios)
+        if self.below is not None:
+            self.gains = tuple(referee.gains[place]) or self.log_ratios  # the rung below may be the baseline
+            self.gain = effect_of(referee.gain(place), self.gains) if place in referee.below else self.effect
+            self.gain_over = self.below.levels
 
     def record(self) -> ArmRecord:
         """Return what became of it; an arm that was withdrawn shows its reason instead of a speed."""
@@ -147,6 +160,8 @@ class Entrant:
             timing=self.timing if self.stands else None,
             price=self.price,
             effect=self.effect if self.stands else None,
+            gain=self.gain if self.stands else None,
+            gain_over=self.gain_over if self.stands else {},
             observed=self.observed,
             placement=self.placement,
             flags=self.flags,
@@ -162,66 +177,45 @@ def entrants(trial: Trial) -> list[Entrant]:
     def problem(**options: object) -> Arm:
         return workload.build(trial.setting, **trial.problem, **options)
 
-    return [_entrant(trial, levels, fixed, problem) for levels in trial.arms]
+    made: list[Entrant] = []
+    for place in range(len(trial.arms)):
+        lower = tuple(made[below] for below in trial.lower(place))
+        made.append(_entrant(trial, place, lower, fixed, problem))
+    return made
 
 
-def _entrant(trial: Trial, levels: Levels, fixed: list[tuple[Technique, str]], problem: Build) -> Entrant:
+def _entrant(
+    trial: Trial, place: int, lower: tuple[Entrant, ...], fixed: list[tuple[Technique, str]], problem: Build
+) -> Entrant:
+    levels = trial.arms[place]
     toggled = [(find_technique(trial.framework, name), level) for name, level in levels.items()]
     switched = [pair for pair in toggled if pair[1] != trial.arms[0][pair[0].name]]
+
+    @cache
+    def applied() -> list[tuple[Technique, str]]:
+        """Leave out of a ladder what did not stand on the rungs below when this one was first asked for."""
+        fallen = [rung.levels for rung in lower if not rung.stands]
+        return [(_without(technique, fallen), level) for technique, level in toggled]
+
+    def computes() -> tuple[str, ...]:
+        away = [(technique, level) for technique, level in applied() if level != trial.arms[0][technique.name]]
+        return tuple(filter(None, (technique.computes(level) for technique, level in away)))
+
     return Entrant(
         levels=levels,
-        build=lambda: stack([*toggled, *fixed], problem),
+        lower=lower,
+        build=lambda: stack([*applied(), *fixed], problem),
         tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
-        comparable=all(technique.compared_at(level) for technique, level in switched),
-        exact=all(
-            technique.compared_at(level) and technique.tolerance_at(level) <= ROUNDING for technique, level in switched
-        ),
+        computes=computes,
+        exact=all(technique.tolerance_at(level) <= ROUNDING for technique, level in switched),
         loose=any(technique.tolerance_at(level) > ROUNDING for technique, level in [*toggled, *fixed]),
     )
 
 
-def timing_across(timings: Sequence[Timing], samples_s: Sequence[float]) -> Timing:
-    """Return one timing for an arm that several workers timed: all of its samples, the typical cost of starting."""
-    return Timing(
-        median_s=float(np.median(samples_s)),
-        quantiles_s=quantiles(samples_s),
-        blocks=len(samples_s),
-        iterations_per_block=timings[0].iterations_per_block,
-        cold_s=float(np.median([timing.cold_s for timing in timings])),
-        build_s=float(np.median([timing.build_s for timing in timings])),
-        warmup_blocks=max(timing.warmup_blocks for timing in timings),
-        warmup_settled=all(timing.warmup_settled for timing in timings),
-        warmup_s=timings[0].warmup_s,
-    )
-
-
-def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
-    """Return a judgement as it is kept."""
-    return Effect(
-        speedup=judgement.speedup,
-        low=judgement.low,
-        high=judgement.high if np.isfinite(judgement.high) else None,
-        verdict=judgement.verdict,
-        pairs=judgement.pairs,
-        log_ratios=quantiles(log_ratios),
-        log_ratios_in_order=in_order(log_ratios),
-    )
-
-
-def quantiles(values: Sequence[float]) -> tuple[float, ...]:
-    """Return evenly spaced quantiles, from the least to the greatest, to six significant digits."""
-    return _rounded(np.quantile(values, np.linspace(0, 1, QUANTILES)), digits=6)
-
-
-def in_order(values: Sequence[float]) -> tuple[float, ...]:
-    """Return values in the order in which they were taken: all, or the medians of stretches of equal length."""
-    if len(values) <= STRETCHES:
-        return _rounded(values, digits=4)
-    return _rounded((np.median(stretch) for stretch in np.array_split(values, STRETCHES)), digits=4)
-
-
-def _rounded(values: Iterable[float], *, digits: int) -> tuple[float, ...]:
-    return tuple(float(f"{value:.{digits}g}") for value in values)
+def _without(technique: Technique, fallen: Sequence[Levels]) -> Technique:
+    if isinstance(technique, Ladder):
+        return technique.without([levels[technique.name] for levels in fallen])
+    return technique
 
 
 def _first_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.record import Verdict
+from harness.verdict import verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +75,6 @@ def interval(log_ratios: Sequence[float] | np.ndarray, alpha: float) -> tuple[fl
     if heads is None:
         return -math.inf, math.inf
     return float(ordered[len(ordered) - heads]), float(ordered[heads - 1])
-
-
-def verdict(low: float, high: float, noise: float) -> Verdict:
-    """Return the verdict on an interval of log speedups, given the zone ``±noise`` that counts as the same."""
-    zone = math.log1p(noise)
-    if low > zone:
-        return "faster"
-    if high < -zone:
-        return "slower"
-    if -zone < low and high < zone:
-        return "same"
-    return "undecided"
 
 
 def judge(

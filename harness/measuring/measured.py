@@ -27,15 +27,17 @@ class Measured:
     """One measured trial.
 
     ``samples_s`` stands beside ``arms``: seconds per iteration of each of an arm's blocks, empty where the arm
-    was not measured. ``log_ratios`` holds each candidate's paired log speedups, judged so many ``together``,
-    ``quiet`` which of these pairs nothing disturbed. ``outputs`` are the first arm's checked arrays and ``dtypes``
-    their types, where the plan asks for them. ``claims`` say what each arm does, None where it does not tell.
+    was not measured. ``log_ratios`` holds each candidate's paired log speedups, judged so many ``together``, ``gains``
+    those of a ladder's rungs over the rungs below, ``quiet`` which of these pairs nothing disturbed. ``outputs`` are
+    the first arm's checked arrays and ``dtypes`` their types, where the plan asks for them. ``claims`` say what each
+    arm does, None where it does not tell.
     ``spent_s`` says by kind where the worker's time went.
     """
 
     arms: list[ArmRecord]
     samples_s: list[tuple[float, ...]]
     log_ratios: list[tuple[float, ...]] = field(default_factory=list)
+    gains: list[tuple[float, ...]] = field(default_factory=list)
     quiet: list[tuple[bool, ...]] = field(default_factory=list)
     together: int = 1
     outputs: list[np.ndarray] = field(default_factory=list)

@@ -49,6 +49,8 @@ def judged(trial: Trial, measured: Measured, ceilings: Sequence[Ceiling]) -> Mea
     arms = [_doubted(arm, _more_than_linear(trial, arms[0], arm)) for arm in arms]
     arms[0] = _doubted(arms[0], _handicap(trial, arms[0], beside))
     stands = [arm.outcome == "measured" for arm in arms]
+    fallen = [arm.levels for arm in arms if arm.outcome != "measured"]
+    arms = [replace(arm, gain=None, gain_over={}) if arm.gain_over in fallen else arm for arm in arms]
     return replace(
         measured,
         arms=arms,
@@ -122,7 +124,7 @@ def _growth(trial: Trial, baseline: Levels, candidate: Levels) -> float | None:
 
 
 def _without_speed(arm: ArmRecord, outcome: Outcome, reason: str) -> ArmRecord:
-    return replace(arm, outcome=outcome, reason=reason, timing=None, effect=None)
+    return replace(arm, outcome=outcome, reason=reason, timing=None, effect=None, gain=None)
 
 
 def _broken(per_s: float, ceiling: Ceiling) -> str:

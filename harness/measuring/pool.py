@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import harness.techniques  # noqa: F401  fills the catalogue
-from harness.experiment import Levels, Plan, Trial, find_technique
+from harness.errors import Unavailable
+from harness.experiment import Host, Levels, Plan, Trial, find_technique
 from harness.measuring import plausibility
+from harness.measuring.applicable import Applicable
 from harness.measuring.between import alternate
 from harness.measuring.ceilings import Ceilings
 from harness.measuring.handle import Heard, Worker, WorkerLostError
@@ -52,6 +55,23 @@ class Pool:
     def accelerators(self, framework: str) -> tuple[str, ...]:
         """Return the accelerators that a framework can use; none where it is not installed."""
         return self._describe(framework)[0]
+
+    def applicable(self, trial: Trial, host: Host) -> list[Applicable]:
+        """Return the techniques that can be advised and that the trial's workload takes.
+
+        Raises:
+            Unavailable: the framework is not installed.
+            WorkerLostError: the worker was lost.
+        """
+        send_by_value(trial)
+        try:
+            found = self._worker_for(trial.framework, {}).ask("applicable", trial, host)
+        except WorkerLostError:
+            self._end(trial.framework)
+            raise
+        if isinstance(found, Unavailable):
+            raise found
+        return cast(list[Applicable], found)
 
     def configuration(self) -> dict[str, str]:
         """Return what the frameworks used so far say of themselves."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
 from statistics import median
@@ -50,9 +50,13 @@ class Referee:
     ``play`` may be called several times with the same arms built afresh: the evidence is pooled, each build with
     the same weight, which takes out the accidental one per cent of a memory layout.
 
+    ``below`` maps the places of a ladder's rungs to those of the rungs below, other than the first arm: such a rung is
+    compared with both in the same rounds.
+
     Attributes:
         samples_s: for each arm, seconds per iteration of each of its blocks.
         log_ratios: for each candidate, the paired log speedups per item; empty for the baseline.
+        gains: for each candidate in ``below``, the same over the rung below.
         windows: what the machine did meanwhile; without them nothing counts as disturbed.
         compilations: how many graphs were compiled while blocks were timed.
     """
@@ -64,6 +68,7 @@ class Referee:
         coin: Random,
         plan: Plan,
         arms: int,
+        below: Mapping[int, int] | None = None,
         windows: Windows | None = None,
         count_compilations: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -72,6 +77,8 @@ class Referee:
         self.plan = plan
         self.samples_s: list[list[float]] = [[] for _ in range(arms)]
         self.log_ratios: list[list[float]] = [[] for _ in range(arms)]
+        self.below = dict(below or {})
+        self.gains: list[list[float]] = [[] for _ in range(arms)]
         self.windows = windows or Windows.blind()
         self.count_compilations = count_compilations
         self.compilations = 0
@@ -83,7 +90,7 @@ class Referee:
         self.budget_s = plan.budget_s * arms
         self.played_s: list[float] = []
         self.warmed_s = 0.0
-        self.alpha = plan.alpha_each(arms)
+        self.alpha = plan.alpha_each(arms + len(self.below))
         self.fewest = fewest_pairs(self.alpha)
 
     def play(self, arms: Sequence[Arm], heard: Callable[[str], None] = lambda _: None) -> None:
@@ -132,9 +139,16 @@ class Referee:
         return ~self.windows.disturbed()[self.window_of[arm]]
 
     def judgement(self, candidate: int) -> Judgement:
-        """Judge a candidate on the evidence so far."""
+        """Judge a candidate against the baseline on the evidence so far."""
+        return self._judged(candidate, self.log_ratios[candidate])
+
+    def gain(self, candidate: int) -> Judgement:
+        """Judge a rung against the one below on the evidence so far."""
+        return self._judged(candidate, self.gains[candidate])
+
+    def _judged(self, candidate: int, log_ratios: Sequence[float]) -> Judgement:
         return judge(
-            self.log_ratios[candidate],
+            log_ratios,
             alpha=self.alpha,
             noise=self.plan.noise,
             together=self.together,
@@ -196,7 +210,8 @@ class Referee:
         return {candidate for candidate in self.quota if not self._resolved(candidate)}
 
     def _round(self, arms: Sequence[Arm], running: set[int]) -> None:
-        order = [0, *sorted(running)]
+        playing = self._with_rungs_below(running)
+        order = [0, *sorted(playing)]
         self.coin.shuffle(order)
         per_item_s = {}
         for index in order:
@@ -206,10 +221,24 @@ class Referee:
             self.samples_s[index].append(sample_s)
             self.window_of[index].append(self.windows.current)
             per_item_s[index] = sample_s / arms[index].items
-        for candidate in running:
+        for candidate in playing:
             self.log_ratios[candidate].append(math.log(per_item_s[0] / per_item_s[candidate]))
+        for candidate in playing & self.below.keys():
+            self.gains[candidate].append(math.log(per_item_s[self.below[candidate]] / per_item_s[candidate]))
         self.windows.turn()
 
+    def _with_rungs_below(self, running: Collection[int]) -> set[int]:
+        """Return the candidates of a round: those that still run, and whom they are compared with."""
+        playing = set(running)
+        for candidate in running:
+            below = self.below.get(candidate)
+            while below is not None:
+                playing.add(below)
+                below = self.below.get(below)
+        return playing
+
     def _resolved(self, candidate: int) -> bool:
-        seen = self.judgement(candidate)
-        return seen.verdict != "undecided" and seen.half_width <= self.plan.half_width
+        if self.plan.whole_rounds:
+            return False
+        seen = [self.judgement(candidate), *([self.gain(candidate)] if candidate in self.below else [])]
+        return all(each.verdict != "undecided" and each.half_width <= self.plan.half_width for each in seen)

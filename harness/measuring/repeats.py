@@ -6,16 +6,17 @@ from dataclasses import replace
 from itertools import chain
 
 from harness.experiment import Plan
-from harness.measuring.entrant import effect_of, timing_across
+from harness.measuring.digest import effect_of, timing_across
 from harness.measuring.evidence import judge_workers
 from harness.measuring.measured import Measured
-from harness.record import ArmRecord
+from harness.record import ArmRecord, Effect
 
 
 def merged(results: list[Measured], plan: Plan) -> Measured:
     """Return one trial from its repetitions; an arm that was lost in one of them is lost."""
     places = range(len(results[0].arms))
-    alpha = plan.alpha_each(len(places))
+    apart = [arm.gain_over for arm in results[0].arms if arm.gain_over not in ({}, results[0].arms[0].levels)]
+    alpha = plan.alpha_each(len(places) + len(apart))
     return Measured(
         arms=[_arm(results, place, alpha, plan.noise) for place in places],
         samples_s=[tuple(chain(*(result.samples_s[place] for result in results))) for place in places],
@@ -30,7 +31,7 @@ def merged(results: list[Measured], plan: Plan) -> Measured:
 def _arm(results: list[Measured], place: int, alpha: float, noise: float) -> ArmRecord:
     arms = [result.arms[place] for result in results]
     if lost := [arm for arm in arms if arm.outcome != "measured"]:
-        return replace(lost[0], effect=None, timing=None)
+        return replace(lost[0], effect=None, gain=None, timing=None)
     timings = [arm.timing for arm in arms if arm.timing is not None]
     samples_s = list(chain(*(result.samples_s[place] for result in results)))
     pooled = replace(arms[0], flags=list(dict.fromkeys(chain(*(arm.flags for arm in arms)))))
@@ -40,9 +41,19 @@ def _arm(results: list[Measured], place: int, alpha: float, noise: float) -> Arm
         return pooled
     together = [result.together for result in results]
     quiet = [result.quiet[place] for result in results]
-    judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together, quiet=quiet)
-    effect = replace(effect_of(judgement, list(chain(*groups))), workers=len(results))
-    return replace(pooled, effect=effect)
+
+    def across(groups: list[tuple[float, ...]]) -> Effect:
+        judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together, quiet=quiet)
+        return replace(effect_of(judgement, list(chain(*groups))), workers=len(results))
+
+    gains = [result.gains[place] for result in results if result.gains and result.gains[place]]
+    alike = len(gains) == len(results) and all(arm.gain_over == arms[0].gain_over for arm in arms)
+    return replace(
+        pooled,
+        effect=across(groups),
+        gain=across(gains) if alike else None,
+        gain_over=arms[0].gain_over if alike else {},
+    )
 
 
 def _shared_keys(results: list[Measured]) -> set[str]:

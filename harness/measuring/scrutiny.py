@@ -38,8 +38,8 @@ class Scrutiny:
         """Keep what the arm's inputs are before its first step."""
         entrant.fingerprint = Probe(entrant.built, self.framework, self.coin).fingerprint()
 
-    def check(self, entrant: Entrant, baseline: Entrant) -> None:
-        """Check an arm's output, that it comes of its inputs, and where it was computed."""
+    def check(self, entrant: Entrant, reference: Entrant) -> None:
+        """Check an arm's output against its reference's, that it comes of its inputs, and where it was computed."""
         arm, first = entrant.built, not entrant.output
         with arm.entered():
             output = check.run(arm, self.framework)
@@ -49,9 +49,9 @@ class Scrutiny:
             entrant.dtypes = [leaf.dtype for leaf in placement.leaves(self.framework, output)]
             self._withdraw(entrant, "wrong-work", probe.changed(entrant.fingerprint) or probe.constant())
             self._place(entrant, output)
-        self._withdraw(entrant, "wrong-output", self._wrong_output(entrant, baseline, values))
+        self._withdraw(entrant, "wrong-output", self._wrong_output(entrant, reference, values))
         if first:
-            self._withdraw(entrant, "wrong-work", self._wrong_type(entrant, baseline))
+            self._withdraw(entrant, "wrong-work", self._wrong_type(entrant, reference))
         entrant.output = entrant.output or values
         if entrant.stands and entrant.probe_s < PROBE_S:
             start = self.stopwatch.clock()
@@ -87,8 +87,8 @@ class Scrutiny:
                 "something was compiled or loaded inside the window"
             )
 
-    def _wrong_output(self, entrant: Entrant, baseline: Entrant, output: list[np.ndarray]) -> str | None:
-        """Check the output for itself, then first against the baseline's, later against the arm's own first one."""
+    def _wrong_output(self, entrant: Entrant, reference: Entrant, output: list[np.ndarray]) -> str | None:
+        """Check the output for itself, then first against the reference's, later against the arm's own first one."""
         if not entrant.stands:
             return None
         if wrong := check.fault(output) or entrant.built.verify(output):
@@ -96,16 +96,16 @@ class Scrutiny:
         if entrant.output:
             drift = check.relative_error(output, entrant.output)
             return check.too_far(drift, max(entrant.tolerance, ROUNDING), "its own output before the timing")
-        if entrant is baseline or not entrant.comparable or not baseline.stands:
+        if entrant is reference:
             return None
-        error = check.relative_error(output, baseline.output)
+        error = check.relative_error(output, reference.output)
         entrant.price = replace(entrant.price, error=error, tolerance=entrant.tolerance)
         return check.off_baseline(error, entrant.tolerance)
 
-    def _wrong_type(self, entrant: Entrant, baseline: Entrant) -> str | None:
-        if entrant is baseline or not entrant.exact or not baseline.stands:
+    def _wrong_type(self, entrant: Entrant, reference: Entrant) -> str | None:
+        if entrant is reference or not entrant.exact or not entrant.stands:
             return None
-        return check.other_types(entrant.dtypes, baseline.dtypes)
+        return check.other_types(entrant.dtypes, reference.dtypes)
 
     def _place(self, entrant: Entrant, output: Any) -> None:
         if not entrant.stands:

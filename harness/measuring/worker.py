@@ -22,6 +22,7 @@ from harness.errors import HarnessError, Unavailable
 from harness.experiment import Trial
 from harness.frameworks import Framework, load
 from harness.measuring import fastest, telemetry
+from harness.measuring.applicable import applicable
 from harness.measuring.conduct import Conduct
 from harness.measuring.handle import Heard
 from harness.measuring.measured import Measured
@@ -36,7 +37,8 @@ _QUIETEST: dict[str, float] = {}  # what reference work took in this worker's qu
 def main() -> None:
     """Serve orders: ``("describe",)``, ``("devices",)``, ``("ceilings",)`` and ``("measure", trial)``.
 
-    ``("import",)`` asks how many seconds the import of the framework took.
+    ``("applicable", trial, host)`` asks which techniques a workload takes, ``("import",)`` how many seconds the import of
+    the framework took.
     """
     replies, incoming = _claim_pipes()
     start = time.perf_counter()
@@ -49,7 +51,9 @@ def main() -> None:
     threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
     while True:
         order = orders.get()
-        send(replies, ("done", import_s if order == ("import",) else _obey(order, framework, replies)))
+        reply = import_s if order == ("import",) else _obey(order, framework, replies)
+        del order  # what lives as long as a trial ends before the answer, after which this process may be killed
+        send(replies, ("done", reply))
 
 
 def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -89,6 +93,8 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         if isinstance(framework, Unavailable):
             raise framework
         return framework.devices()
+    if order[0] == "applicable":
+        return framework if isinstance(framework, Unavailable) else applicable(*order[1:])
     if order[0] == "ceilings":
         return [] if isinstance(framework, Unavailable) else _ceilings(framework, heard)
     trial: Trial = order[1]

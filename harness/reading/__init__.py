@@ -4,7 +4,8 @@ from harness.reading.bottleneck import Bottleneck, bottlenecks, choosable
 from harness.reading.certificates import KeptCertificates, find_certificates
 from harness.reading.crossover import SizeSweep, size_sweeps
 from harness.reading.facts import facts
-from harness.reading.files import Found, Result, find_newest, find_results
+from harness.reading.files import Result
+from harness.reading.finding import Found, find_newest, find_results
 from harness.reading.levels import LevelSweep, level_sweeps
 from harness.reading.table import effects, load
 

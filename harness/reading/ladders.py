@@ -22,9 +22,10 @@ class Ladder:
     """One workload on every rung of a ladder.
 
     ``rungs`` is one row per level that was measured, in the order of stacking, the start first, with the level in a
-    column ``rung`` and its speedup over the start. ``gain`` is that speedup over the one of the rung below. The two
-    rungs were compared with the start, not with each other, so a gain has no interval of its own: ``gain_low`` and
-    ``gain_high`` are what both speedups' intervals allow together. ``missing`` are the rungs that were not measured.
+    column ``rung`` and its speedup over the start. ``gain`` is its speedup over the rung below, with its interval from
+    ``gain_low`` to ``gain_high`` and its ``gain_verdict``. Where the two were not paired with each other, as in files
+    before schema version 4, a gain is the ratio of both speedups over the start, its bounds are what their intervals
+    allow, and it has no verdict. ``missing`` are the rungs that were not measured, each with its reason.
     """
 
     trial: str
@@ -33,7 +34,7 @@ class Ladder:
     held: str
     technique: str
     rungs: pd.DataFrame
-    missing: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
 
     @property
     def start(self) -> str:
@@ -44,6 +45,11 @@ class Ladder:
     def top(self) -> pd.Series[Any]:
         """Everything together."""
         return self.rungs.iloc[-1]
+
+    @property
+    def paired(self) -> bool:
+        """Whether every rung was paired with the one below."""
+        return bool(self.rungs["gain_verdict"].iloc[1:].notna().all())
 
     @property
     def largest(self) -> pd.Series[Any]:
@@ -76,24 +82,25 @@ def _without(technique: str, levels: dict[str, str]) -> dict[str, str]:
 def _ladder(arms: pd.DataFrame, technique: str) -> Ladder:
     first = arms.iloc[0]
     measured = arms["baseline"] | arms["speedup"].notna()
+    missing = arms[~measured]
     return Ladder(
         trial=first["trial"],
         workload=first["workload"],
         framework=first["framework"],
         held=held_in_words(first["problem"], first["fixed"], _without(technique, first["levels"])),
         technique=technique.replace("_", "-"),
-        rungs=_gains(arms[measured].reset_index(drop=True)),
-        missing=tuple(arms["rung"][~measured]),
+        rungs=_with_gains(arms[measured].reset_index(drop=True)),
+        missing=tuple(zip(missing["rung"], missing["reason"], strict=True)),
     )
 
 
-def _gains(rungs: pd.DataFrame) -> pd.DataFrame:
+def _with_gains(rungs: pd.DataFrame) -> pd.DataFrame:
     speedup, low, high = (rungs[name].fillna(1.0) for name in ("speedup", "low", "high"))  # the start is once as fast
     return rungs.assign(
         speedup=speedup,
         low=low,
         high=high,
-        gain=speedup / speedup.shift(),
-        gain_low=low / high.shift(),
-        gain_high=high / low.shift(),
+        gain=rungs["gain"].fillna(speedup / speedup.shift()),
+        gain_low=rungs["gain_low"].fillna(low / high.shift()),
+        gain_high=rungs["gain_high"].fillna(high / low.shift()),
     )

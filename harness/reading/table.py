@@ -21,6 +21,7 @@ _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is
     **{f"{prefix}{name}": float for prefix in ("", "baseline_") for name in _FLOATS},
     **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
     **dict.fromkeys(("items", "baseline_items", "share", "speedup", "low", "high"), float),
+    **dict.fromkeys(("gain", "gain_low", "gain_high"), float),
     **dict.fromkeys(("pairs", "workers"), "Int64"),
 }
 
@@ -28,12 +29,13 @@ _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is
 def load(results: Iterable[Result]) -> pd.DataFrame:
     """Return one row per arm, the runs and their trials in the order given.
 
-    ``level`` is what distinguishes the arm from the baseline in words, ``levels`` all of it as a mapping.
-    ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one, else the rise of
-    resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and for an arm
-    without a speed. ``share`` is the largest share of a ceiling that the arm reached, ``ceiling`` which one that is.
-    What arms observed besides time stands in columns named ``observed_``. Half of an arm's samples lie between
-    ``q1_s_per_iteration`` and ``q3_s_per_iteration``.
+    ``level`` is what distinguishes the arm from the baseline in words, ``about`` what these techniques are, ``levels``
+    all levels as a mapping. ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one,
+    else the rise of resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and
+    for an arm without a speed. Columns that begin with ``gain`` hold the speedup of a ladder's rung over the rung
+    below, which is at the levels ``gain_over``. ``share`` is the largest share of a ceiling that the arm reached,
+    ``ceiling`` which one that is. What arms observed besides time stands in columns named ``observed_``. Half of an
+    arm's samples lie between ``q1_s_per_iteration`` and ``q3_s_per_iteration``.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -88,7 +90,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 "taken": result.taken,
                 "machine": result.run.machine,
                 **_trial(trial),
-                **_levels(arm, baseline, candidate=position > 0),
+                **_levels(arm, baseline, trial.technique_summaries, candidate=position > 0),
                 "outcome": arm.outcome,
                 "reason": arm.reason,
                 "items": arm.items,
@@ -97,6 +99,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 **_share(arm.rates),
                 **_figures(arm, kind),
                 **_effect(arm.effect if position and arm.outcome == "measured" else None),
+                **_gain(arm),
                 **compared,
                 "baseline_flags": baseline.flags,
                 "baseline_items": baseline.items,
@@ -118,7 +121,7 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _levels(arm: ArmRecord, baseline: ArmRecord, *, candidate: bool) -> dict[str, Any]:
+def _levels(arm: ArmRecord, baseline: ArmRecord, summaries: Mapping[str, str], *, candidate: bool) -> dict[str, Any]:
     """Return an arm's levels; a candidate is named by those in which it differs from its baseline."""
     switched = {name: level for name, level in arm.levels.items() if level != baseline.levels.get(name)}
     named = switched if candidate and switched else arm.levels
@@ -128,6 +131,7 @@ def _levels(arm: ArmRecord, baseline: ArmRecord, *, candidate: bool) -> dict[str
         "levels": arm.levels,
         "level": in_words(named),
         "switched": " × ".join(name.replace("_", "-") for name in named),
+        "about": " ".join(summaries[name] for name in named if name in summaries),
         "against": in_words(against),
         "baseline_levels": against,
     }
@@ -201,4 +205,16 @@ def _effect(effect: Effect | None) -> dict[str, Any]:
         "pairs": effect.pairs if effect else None,
         "paired": effect.paired if effect else None,
         "workers": effect.workers if effect else None,
+        "log_ratios": effect.log_ratios_in_order if effect else (),
+    }
+
+
+def _gain(arm: ArmRecord) -> dict[str, Any]:
+    gained = _effect(arm.gain if arm.outcome == "measured" else None)
+    return {
+        "gain": gained["speedup"],
+        "gain_low": gained["low"],
+        "gain_high": gained["high"],
+        "gain_verdict": gained["verdict"],
+        "gain_over": arm.gain_over,
     }

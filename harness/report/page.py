@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.errors import BadInput
 from harness.reading import KeptCertificates, Result
 from harness.reading.history.observations import History
+from harness.reading.history.storage.locations import local_path, place_below
 from harness.report.anchors import Anchors
 from harness.report.certificate import certified
 from harness.report.content import Page, part_of
@@ -19,6 +19,7 @@ from harness.report.labels import told_apart
 from harness.report.outputs.csv_text import csv_text
 from harness.report.outputs.exports import as_latex, as_parquet, table_of_effects
 from harness.report.outputs.summary import as_markdown
+from harness.report.publishing import Published, publish
 from harness.report.rendering import rendered
 from harness.report.side_by_side import side_by_side
 
@@ -43,27 +44,30 @@ def write_report(
         BadInput: the folder cannot be written.
     """
     results = [results] if isinstance(results, Result) else results
-    folder, kept = output / folder_name(results), certificates or {}
-    content, table = _page(results, folder, kept, title or TITLE), table_of_effects(results)
-    content = replace(content, over_time=over_time(history) if history else None)
+    return Path(publish_report(results, output, certificates or {}, title, history)[0])
+
+
+def publish_report(
+    results: Sequence[Result], output: Path | str, certificates: Certificates, title: str, history: History | None
+) -> tuple[str, Published]:
+    """Write a report as `write_report` does, below a folder or a URL; return the page's address and what was written.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    place = place_below(output, folder_name(results))
+    folder = local_path(place)
+    content = _page(results, folder, certificates, title or TITLE, history)
+    table = table_of_effects(results)
     texts = {
-        "index.html": rendered("page.html.j2", content),
-        "summary.md": as_markdown(results, kept, title or TITLE),
+        **{f"figures/{figure.name}.svg": figure.svg for figure in _figures(content)},
+        "summary.md": as_markdown(results, certificates, title or TITLE, content.beside, content.over_time),
         "effects.csv": csv_text(table),
         "effects.tex": as_latex(table),
+        "index.html": rendered("page.html.j2", content),
     }
-    try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-        for figure in _figures(content):
-            figure.save(folder / "figures")
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        (folder / "effects.parquet").write_bytes(as_parquet(table))
-    except OSError as error:
-        raise BadInput(
-            f"{folder}: the report cannot be written ({error.strerror or error}); name another folder with --output"
-        ) from None
-    return folder / "index.html"
+    files = {name: text.encode() for name, text in texts.items()} | {"effects.parquet": as_parquet(table)}
+    return place_below(place, "index.html"), publish(files, place)
 
 
 def folder_name(results: Sequence[Result]) -> str:
@@ -73,12 +77,19 @@ def folder_name(results: Sequence[Result]) -> str:
     return joined if len(names) == 1 or len(joined) <= _LONGEST_NAME else f"{names[0]}-and-{len(names) - 1}-more"
 
 
-def _page(results: Sequence[Result], folder: Path, kept: Certificates, title: str) -> Page:
+def _page(
+    results: Sequence[Result], folder: Path | None, kept: Certificates, title: str, history: History | None
+) -> Page:
     parts = []
     for place, (result, label) in enumerate(zip(results, told_apart(results), strict=True)):
         proof = certified(kept.get(result.run.machine, KeptCertificates()), result.run.environment, folder)
         parts.append(replace(part_of(result, proof, Anchors.of(place).prefix), name=label))
-    return Page(title=title, runs=parts, beside=side_by_side(results) if len(parts) > 1 else None)
+    return Page(
+        title=title,
+        runs=parts,
+        beside=side_by_side(results) if len(parts) > 1 else None,
+        over_time=over_time(history) if history else None,
+    )
 
 
 def _figures(content: Page) -> Iterator[Drawn]:
@@ -90,9 +101,16 @@ def _figures(content: Page) -> Iterator[Drawn]:
         yield from content.over_time.figures
 
 
-def report_as_text(kind: str, results: Sequence[Result], certificates: Certificates, title: str = "") -> str:
-    """Return what a report holds as one text, of the kind "markdown", "csv" or "latex"."""
+def report_as_text(
+    kind: str, results: Sequence[Result], certificates: Certificates, title: str = "", history: History | None = None
+) -> str:
+    """Return what a report holds as one text, of the kind "markdown", "csv" or "latex".
+
+    Only Markdown has a ``history``, that of the runs before, and says what changed last.
+    """
     if kind == "markdown":
-        return as_markdown(results, certificates, title or TITLE)
+        beside = side_by_side(results) if len(results) > 1 else None
+        over = over_time(history, drawn=False) if history else None
+        return as_markdown(results, certificates, title or TITLE, beside, over)
     table = table_of_effects(results)
     return csv_text(table) if kind == "csv" else as_latex(table)

@@ -26,12 +26,14 @@ _BEST = 3  # techniques that pay on a workload; all of its effects stand in its 
 class TechniqueSection:
     """One technique in one framework.
 
-    ``statement`` is None where it explains only; ``open_questions`` say of each undecided effect what would decide it.
+    ``summary`` says what it is. ``statement`` is None where it explains only; ``open_questions`` say of each undecided
+    effect what would decide it.
     """
 
     anchor: str
     framework: str
     technique: str
+    summary: str
     counted: str
     statement: Statement | None
     thresholds: list[str]
@@ -78,6 +80,7 @@ def technique_sections(
             anchor=anchors.technique(framework, technique),
             framework=framework,
             technique=technique,
+            summary=found["about"].iloc[0],
             counted=_counted(found),
             statement=stated.get((framework, technique)),
             thresholds=[each.said for each in thresholds if each.about == (framework, technique)],

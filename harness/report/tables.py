@@ -125,6 +125,12 @@ def _speedup(row: Row) -> str:
     return units.ratio(row["speedup"], row["low"], row["high"]) if row["speedup"] else ""
 
 
+def _gain(row: Row) -> str:
+    if not row["gain_verdict"]:
+        return ""
+    return f"{GLYPHS[row['gain_verdict']]} {units.ratio(row['gain'], row['gain_low'], row['gain_high'])}"
+
+
 def _verdict(row: Row) -> str:
     if row["verdict"]:
         return f"{GLYPHS[row['verdict']]} {row['verdict']}"
@@ -194,6 +200,7 @@ _EFFECT = [
     Column(heading="verdict", written=_verdict, order=_strength),
     Column(heading="speedup (interval)", written=_speedup, number=True, order=_value("speedup")),
 ]
+_GAIN = Column(heading="over the rung below", written=_gain, number=True, order=_value("gain"))
 _OVERVIEW = [
     *_PLACE,
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
@@ -204,6 +211,7 @@ _OVERVIEW = [
 ]
 _EFFECTS = [
     *_EFFECT,
+    _GAIN,
     Column(heading="technique", written=_text("level")),
     Column(heading="against", written=_against),
     *_PLACE,
@@ -213,6 +221,7 @@ _EFFECTS = [
 _DETAILS = [
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
     *_EFFECT,
+    _GAIN,
     Column(heading="time per iteration", written=_number("s_per_iteration", units.seconds), number=True),
     Column(heading="time per item", written=_number("s_per_item", units.seconds), number=True),
     Column(heading="first call", written=_number("cold_s", units.seconds), number=True),

@@ -1,4 +1,4 @@
-"""What can be switched between NumPy and CuPy."""
+"""What can be switched between NumPy and CuPy, and what CuPy alone offers."""
 
 from __future__ import annotations
 
@@ -9,3 +9,32 @@ from harness.experiment import ROUNDING, Arm, Build, technique
 def array_library(build: Build, level: str) -> Arm:
     """NumPy on the host, or CuPy: data resident on the device, copied there and back in every step, or fused."""
     return build(array_library=level)
+
+
+_LIBRARIES = {"unfused": "resident", "fused": "fused", "elementwise-kernel": "kernel"}
+
+
+@technique("cupy", levels=tuple(_LIBRARIES), tolerance={"*": ROUNDING})
+def kernels(build: Build, level: str) -> Arm:
+    """A kernel for each operation, one that ``cupy.fuse`` makes of all, or one that is written in CUDA C++."""
+    return build(array_library=_LIBRARIES[level])
+
+
+@technique("cupy", levels=("on", "off"))
+def memory_pool(build: Build, level: str) -> Arm:
+    """CuPy's pool, which keeps freed memory for the next arrays, or memory asked of the driver for every array.
+
+    What an arm's memory is judged by is the pool's, so without it only what was allocated before is counted.
+    """
+    arm = build()
+    if level == "on":
+        return arm
+    from harness.frameworks.cupy import namespace  # here, because pytest's own process imports no framework
+
+    return arm.inside(namespace().cuda.using_allocator, None)
+
+
+@technique("cupy", levels=("1", "2", "4"))
+def streams(build: Build, level: str) -> Arm:
+    """CUDA streams on which independent work is launched in turn, so that it may run at once."""
+    return build(streams=int(level))

@@ -23,7 +23,13 @@ def _threads(level: str) -> int:
     return 1 if level == "1" else cpu_count()
 
 
-@technique("numpy", levels=("1", "all"), tolerance={"*": ROUNDING}, resources=_threads)
+@technique(
+    "numpy",
+    levels=("1", "all"),
+    tolerance={"*": ROUNDING},
+    resources=_threads,
+    recipe={"all": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)))"},
+)
 def threads(build: Build, level: str) -> Arm:
     """Threads of the BLAS library behind NumPy's linear algebra: one, or one per core of the process."""
     arm = build()
@@ -34,6 +40,27 @@ def threads(build: Build, level: str) -> Arm:
     if level == "all" and not len(pools):
         raise Unavailable("threadpoolctl knows no thread pool of this NumPy, so its threads cannot be set")
     return arm.inside(lambda: pools.limit(limits=count))
+
+
+@technique("numpy", levels=("off", "on"))
+def in_place(build: Build, level: str) -> Arm:
+    """A new array for the result of every operation, or one that the next operation overwrites."""
+    return build(in_place=level == "on")
+
+
+@technique("numpy", levels=("off", "on"))
+def blocking(build: Build, level: str) -> Arm:
+    """Every operation on whole arrays, or all of them on one block after another that fits into a cache."""
+    return build(blocking=level == "on")
+
+
+@technique("numpy", levels=("1", "all"), resources=_threads)
+def thread_pool(build: Build, level: str) -> Arm:
+    """Parts of an array one after another, or at once on a thread per core, since NumPy lets other threads run."""
+    count = _threads(level)
+    if level == "all" and count == 1:
+        raise Unavailable("this process has one core, so there are no more threads to compare with")
+    return build(workers=count)
 
 
 @technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})

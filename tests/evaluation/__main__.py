@@ -8,12 +8,15 @@ they are put into docs/history.md.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from evaluating import evaluated
 
+sys.path.append(str(Path(__file__).parents[1]))  # a script sees its own folder only
+from marked_tables import write_tables
+
 PAGE = Path(__file__).parents[2] / "docs" / "history.md"
-BEGIN, END = "<!-- evaluation: begin -->", "<!-- evaluation: end -->"
 
 
 def main() -> None:
@@ -27,8 +30,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if options.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text("\n".join([f"{before}{BEGIN}", *lines, f"{END}{rest.partition(END)[2]}"]))
+        write_tables(PAGE, "evaluation", lines)
 
 
 if __name__ == "__main__":

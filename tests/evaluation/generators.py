@@ -99,6 +99,27 @@ def day_and_night(rng: np.random.Generator, runs: int) -> np.ndarray:
     return (np.sqrt(2) * wave + rng.standard_normal(runs)) / np.sqrt(2)
 
 
+def changing_spread(rng: np.random.Generator, runs: int) -> np.ndarray:
+    """GARCH(1, 1): calm times and wild ones, since a run that is far off makes the next ones uncertain."""
+    rest, push, memory = 0.1, 0.2, 0.7
+    values, variance = np.zeros(runs + _SETTLING), 1.0
+    for run, pushed in enumerate(rng.standard_normal(runs + _SETTLING)):
+        values[run] = np.sqrt(variance) * pushed
+        variance = rest + push * values[run] ** 2 + memory * variance
+    return values[_SETTLING:]
+
+
+def visits(rng: np.random.Generator, runs: int) -> np.ndarray:
+    """Somebody else uses the machine now and then, for two to twelve runs, and each visitor slows it as he pleases."""
+    begins, height = 0.03, 3.0
+    slowed = np.zeros(runs + _SETTLING)
+    for run in np.flatnonzero(rng.random(len(slowed)) < begins):
+        slowed[run : run + rng.integers(2, 13)] += height * rng.exponential()
+    of_visit = begins * 7  # visitors at a time: their rate times how long they stay
+    values = rng.standard_normal(runs) + slowed[_SETTLING:] - of_visit * height
+    return values / np.sqrt(1 + of_visit * 2 * height**2)  # a Poisson sum of exponential heights
+
+
 STATIONARY: dict[str, Noise] = {
     "Gaussian": gaussian,
     "lognormal": lognormal,
@@ -106,11 +127,13 @@ STATIONARY: dict[str, Noise] = {
     "outliers": outliers,
     "AR(1)": autocorrelated,
     "bimodal": bimodal,
+    "bursts": skewed_bursts,
 }
 HELD_OUT: dict[str, Noise] = {  # no detector here was tuned on these: keep it so
-    "bursts": skewed_bursts,
     "regimes": regimes,
     "day and night": day_and_night,
+    "changing spread": changing_spread,
+    "visits": visits,
 }
 
 

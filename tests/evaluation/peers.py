@@ -88,7 +88,8 @@ def _applied(rule: Callable[[Series], list[Alarm]], series: Sequence[Series]) ->
 
 
 def _ours(series: Series) -> list[Alarm]:
-    return [Alarm(step.at, step.ratio > 1) for step in steps(series.values)]
+    """Return the changes of level; an episode that is over is told to users, too, but not as a change."""
+    return [Alarm(step.at, step.ratio > 1) for step in steps(series.values) if step.over is None]
 
 
 OURS = Detector("accelbench", _each(_ours), ours=True)

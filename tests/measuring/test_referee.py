@@ -187,3 +187,22 @@ def test_short_pairs_are_judged_by_means_over_two_milliseconds_and_long_ones_by_
     long.play([table.arm("a", 1e-2), table.arm("b", 1e-2)])
     assert 5 <= short.together <= 20
     assert long.together == 1
+
+
+def test_a_rung_is_compared_with_the_start_and_in_the_same_rounds_with_the_rung_below() -> None:
+    table = Table()
+    stopwatch = Stopwatch(table.clock, table.device.synchronize)
+    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(builds=1), arms=3, below={2: 1})
+    referee.play([table.arm("start", 4e-3), table.arm("lower", 1e-3), table.arm("upper", 1.25e-3)])
+    start, below = referee.judgement(2), referee.gain(2)
+    assert (start.verdict, below.verdict) == ("faster", "slower")
+    assert below.low < 0.8 < below.high
+    assert below.pairs == start.pairs <= referee.judgement(1).pairs
+    assert referee.gains[1] == []
+
+
+def test_comparisons_with_the_rung_below_share_the_error_rate_with_those_with_the_start() -> None:
+    table = Table()
+    stopwatch = Stopwatch(table.clock, table.device.synchronize)
+    ladder = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(alpha=0.01), arms=4, below={2: 1, 3: 2})
+    assert ladder.alpha == pytest.approx(0.01 / 5)

@@ -15,24 +15,35 @@ def found(tmp_path):
     return of
 
 
-def rung(level, speedup=None, factor=1.1, **others):
+def rung(level, speedup=None, factor=1.1, gain=None, over="", **others):
     if speedup is None:
         return arm({"pipeline": level, **others})
     known = effect(speedup, speedup / factor, speedup * factor, "faster")
-    return arm({"pipeline": level, **others}, 1 / speedup, effect=known)
+    gained = {"gain": gain, "gain_over": {"pipeline": over}} if gain else {}
+    return arm({"pipeline": level, **others}, 1 / speedup, effect=known, **gained)
 
 
 NAIVE = arm({"pipeline": "naive"}, 1.0)
 
 
-def test_a_rungs_gain_is_its_speedup_over_that_of_the_rung_below(found):
+def test_rungs_that_were_paired_with_those_below_keep_their_own_intervals_and_verdicts(found):
+    first, second = effect(1.2, 1.19, 1.21, "faster"), effect(0.9, 0.89, 0.91, "slower")
+    (ladder,) = found(
+        NAIVE, rung("+prefetch", 1.2, gain=first, over="naive"), rung("+cache", 1.1, gain=second, over="+prefetch")
+    )
+    assert ladder.paired
+    assert ladder.top[["gain", "gain_low", "gain_high", "gain_verdict"]].tolist() == [0.9, 0.89, 0.91, "slower"]
+
+
+def test_without_pairs_a_rungs_gain_is_its_speedup_over_that_of_the_rung_below(found):
     (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+cache", 2.4))
     assert ladder.rungs["rung"].tolist() == ["naive", "+prefetch", "+cache"]
     assert ladder.rungs["gain"].tolist()[1:] == pytest.approx([1.2, 2.0])
     assert ladder.largest["rung"] == "+cache"
+    assert not ladder.paired
 
 
-def test_a_gain_is_bounded_by_what_both_intervals_allow(found):
+def test_without_pairs_a_gain_is_bounded_by_what_both_intervals_allow(found):
     (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+cache", 2.4))
     assert ladder.top["gain_low"] == pytest.approx(2.0 / 1.21)
     assert ladder.top["gain_high"] == pytest.approx(2.0 * 1.21)
@@ -40,7 +51,7 @@ def test_a_gain_is_bounded_by_what_both_intervals_allow(found):
 
 def test_a_rung_that_was_not_measured_is_named_and_skipped(found):
     (ladder,) = found(NAIVE, rung("+prefetch", 1.2), rung("+interleave"), rung("+cache", 2.4))
-    assert ladder.missing == ("+interleave",)
+    assert ladder.missing == (("+interleave", "not on this machine"),)
     assert ladder.top["gain"] == pytest.approx(2.0)
 
 

@@ -12,7 +12,7 @@ SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 def test_a_file_is_one_result_named_without_its_number(tmp_path):
     path = save(SIMPLE, tmp_path / "0012_my_quick_run.json")
     (result,) = find_results(path).results
-    assert (result.name, result.number, result.path) == ("my_quick_run", 12, path)
+    assert (result.name, result.number, result.path) == ("my_quick_run", 12, str(path))
 
 
 def test_a_file_without_a_number_keeps_its_whole_name(tmp_path):

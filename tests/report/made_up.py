@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ def _result(number: int, machine: str, step: float, chance: random.Random) -> Re
     speedups = SPEEDUPS | {"resnet50-train": SPEEDUPS["resnet50-train"] * step}
     configuration = {"driver.nvidia": "570.124" if step == 1 else "580.65", "torch.version": "2.9.0"}
     return Result(
-        path=Path(f"results/{machine}/{number:04}_nightly.json"),
+        path=f"results/{machine}/{number:04}_nightly.json",
         name="nightly",
         number=number,
         taken=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number),

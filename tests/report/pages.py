@@ -1,7 +1,6 @@
 """A page as its reader has it."""
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 from harness.reading import Result
 from harness.record import Run
@@ -48,4 +47,4 @@ def between(said, first, last):
 
 def result_of(run: Run) -> Result:
     """Return a run as if it had been read from a file."""
-    return Result(path=Path("0001_a.json"), name="a", number=1, taken=None, run=run)
+    return Result(path="0001_a.json", name="a", number=1, taken=None, run=run)

@@ -54,6 +54,7 @@ def test_levels_become_the_workloads_options() -> None:
     }
     assert options_of(log_interval="never", branches="fused") == {"log_interval": None, "branches": "fused"}
     assert options_of(log_interval="every-10") == {"log_interval": 10}
+    assert [options_of(xla=level) for level in ("off", "jit-compile")] == [{"loop": "function"}, {"loop": "xla"}]
 
 
 def test_one_convolution_in_place_of_the_branches_computes_something_else_by_design() -> None:

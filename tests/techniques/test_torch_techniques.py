@@ -9,6 +9,7 @@ import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.errors import Unavailable
 from harness.experiment import Arm, Host, Setting, find_technique, find_workload, stack
+from harness.techniques.torch.computing import float32_precision
 
 without_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
 
@@ -88,6 +89,43 @@ def test_all_threads_on_one_core_are_skipped_with_the_reason(monkeypatch: pytest
     monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: 1)
     with pytest.raises(Unavailable, match="one core"):
         arm_with("mlp-train", threads="all", device="cpu")
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_half_of_so_few_cores_is_one_thread_and_no_level_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: cores)
+    with pytest.raises(Unavailable, match="half of this process's cores is one core"):
+        arm_with("mlp-train", threads="half", device="cpu")
+
+
+def test_half_of_the_cores_are_half_as_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: 4)
+    with arm_with("mlp-train", threads="half", device="cpu").entered():
+        assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("level", ["highest", "high"])
+def test_float32_is_float32_in_products_and_convolutions_alike_and_put_back(level: str) -> None:
+    def flags() -> tuple[str, bool, bool]:
+        return (
+            torch.get_float32_matmul_precision(),
+            torch.backends.cuda.matmul.allow_tf32,
+            torch.backends.cudnn.allow_tf32,
+        )
+
+    before = flags()
+    with float32_precision(level):
+        assert flags() == (level, level == "high", level == "high")
+    assert flags() == before
+
+
+@without_accelerator
+@pytest.mark.parametrize("level", ["highest", "high"])
+def test_tf32_is_compared_on_an_accelerator_alone(level: str) -> None:
+    with pytest.raises(Unavailable, match=r"torch .* sees no accelerator"):
+        arm_with("matmul-torch", tf32=level)
 
 
 def test_a_technique_skips_aloud_on_a_workload_without_its_option() -> None:

@@ -13,7 +13,7 @@ from harness.measuring import check
 from harness.workloads.data.rotation import VARIANTS
 
 pytestmark = pytest.mark.apart("tensorflow")
-STEPS = ("dense-train-keras", "cnn-train-keras")
+STEPS = ("dense-train-keras", "cnn-train-keras", "mish-train-keras")
 EPOCHS = ("dense-epoch-keras", "cnn-epoch-keras")
 ALL = (*STEPS, *EPOCHS, "logged-training-keras")
 

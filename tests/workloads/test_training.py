@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import torch
 
 import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
@@ -11,9 +12,10 @@ from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
 from harness.workloads.data.rotation import VARIANTS
+from harness.workloads.torch.trainer import MEMORY_FORMATS
 
 framework = load("torch")
-QUICK = ("cnn-train", "mlp-train")
+QUICK = ("cnn-train", "mlp-train", "narrow-mlp-train")
 ALL = (*QUICK, "resnet18-train", "resnet50-train", "bert-train")
 
 
@@ -56,6 +58,29 @@ def test_mixed_precision_stays_within_its_tolerance_and_is_not_float32(name: str
     amp = find_technique("torch", "amp")
     exact, rounded = (check.output_of(built(name, autocast=autocast), framework) for autocast in ("fp32", level))
     assert 1e-5 < check.relative_error(rounded, exact) < amp.tolerance_at(level)
+
+
+@pytest.mark.parametrize("autocast", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", ["cnn-train", "resnet18-train"])
+def test_channels_last_holds_for_images_and_weights_and_computes_the_same(name: str, autocast: str) -> None:
+    arm, usual = (built(name, autocast=autocast, memory_format=level) for level in ("channels-last", "contiguous"))
+    error = check.relative_error(check.output_of(arm, framework), check.output_of(usual, framework))
+    assert error <= find_technique("torch", "memory_format").tolerance_at("channels-last")
+    (images, _), *_ = arm.inputs()
+    convolutions = [weight for weight in arm.parameters() if weight.ndim == images.ndim]
+    assert convolutions
+    assert all(each.is_contiguous(memory_format=torch.channels_last) for each in [images, *convolutions])
+    assert not any(each[0].is_contiguous(memory_format=torch.channels_last) for each in usual.inputs())
+
+
+def test_rows_have_no_channels_to_lay_out() -> None:
+    outputs = [check.output_of(built("mlp-train", memory_format=level), framework) for level in MEMORY_FORMATS]
+    assert check.relative_error(*outputs) == 0
+
+
+def test_an_unknown_memory_format_is_named_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match="unknown memory format 'nhwc'; expected one of: contiguous, channels-last"):
+        built("mlp-train", memory_format="nhwc")
 
 
 def test_a_round_trip_computes_the_same_on_the_host() -> None:

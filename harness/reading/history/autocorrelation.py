@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-_MOST = 0.9  # beyond this a series is too short to tell
+MOST = 0.9  # beyond this a series is too short to tell
 
 
 def residuals(values: NDArray[np.float64], bounds: list[int]) -> NDArray[np.float64]:
@@ -30,8 +30,8 @@ def autocorrelation(left: NDArray[np.float64], fitted: int = 1) -> float:
     if not total or number <= 4 * fitted:
         return 0.0
     found = float(ranks[1:] @ ranks[:-1]) / total
-    phi = min(max((found + fitted / number) / (1 - 3 * fitted / number), 0.0), _MOST)
-    return min(phi + math.sqrt((1 - phi**2) / number), _MOST)
+    phi = min(max((found + fitted / number) / (1 - 3 * fitted / number), 0.0), MOST)
+    return min(phi + math.sqrt((1 - phi**2) / number), MOST)
 
 
 def inflation(numbers: tuple[int, int], phi: float) -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
-from harness.errors import UnreadableResult
+from harness.errors import HarnessError
 from harness.reading.files import as_time
-from harness.untrusted import read_document
+from harness.reading.history.storage.locations import storage_at
+from harness.untrusted import document_in
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -22,12 +22,15 @@ class Commit:
     made: datetime | None
 
 
-def commit_of(path: Path | str) -> Commit | None:
-    """Return the commit of a result file, None where it names none."""
+def commit_of(address: str) -> Commit | None:
+    """Return the commit of a result file, at a path or a URL; None where it names none."""
     try:
-        told = (read_document(Path(path), "commit_info") or {}).get("commit_info")
-    except UnreadableResult:
+        storage = storage_at(address)
+        (data,) = storage.read(storage.entries())
+        told = document_in(data, "commit_info") if isinstance(data, bytes) else None
+    except (HarnessError, ValueError):  # ValueError: it is gone, or no JSON any more
         return None
-    if not isinstance(told, dict) or not _HASH.fullmatch(str(told.get("id"))):
+    about = told.get("commit_info") if isinstance(told, dict) else None
+    if not isinstance(about, dict) or not _HASH.fullmatch(str(about.get("id"))):
         return None
-    return Commit(id=told["id"], made=as_time(told.get("time")))
+    return Commit(id=about["id"], made=as_time(about.get("time")))

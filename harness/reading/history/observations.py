@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.errors import UnreadableResult
 from harness.reading.files import Result
 from harness.reading.table import in_words, load
 
@@ -63,11 +64,15 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Runs in the order in which they were made, and what was observed in them; ``remarks`` say what is odd."""
+    """Runs in the order in which they were made, and what was observed in them.
+
+    ``remarks`` say what is odd, also of what is ``unreadable`` and left out.
+    """
 
     runs: pd.DataFrame
     observations: pd.DataFrame
     remarks: tuple[str, ...] = ()
+    unreadable: tuple[UnreadableResult, ...] = ()
 
 
 def name_of(result: Result) -> str:
@@ -110,7 +115,7 @@ def _run(result: Result) -> dict[str, Any]:
     environment = result.run.environment
     return {
         "run": name_of(result),
-        "path": str(result.path),
+        "path": result.path,
         "number": result.number,
         "name": result.name,
         "taken": pd.Timestamp(result.taken) if result.taken else pd.NaT,

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness import units
 from harness.reading.pareto import LEAST_CHANGE, LEAST_CHANGE_BYTES
+from harness.report.trials.pays import pays
 
 _COLD_WORTH_SAYING_S = 0.1
 _COLD_WORTH_SAYING = 3  # times a warm iteration
@@ -23,5 +24,6 @@ def price_in_words(row: dict[str, Any]) -> list[str]:
             parts.append(f"{units.size(abs(change))} {'more' if change > 0 else 'less'} memory")
     cold_s, warm_s = row["cold_s"], row["s_per_iteration"]
     if cold_s is not None and cold_s >= max(_COLD_WORTH_SAYING_S, _COLD_WORTH_SAYING * warm_s):
-        parts.append(f"first call {units.seconds(cold_s)}")
+        said = pays(row)
+        parts.append(f"first call {units.seconds(cold_s)}" + (f" paid back {said}" if said.startswith("after") else ""))
     return parts

@@ -25,8 +25,8 @@ class Certified:
     page: str = ""
 
 
-def certified(kept: KeptCertificates, environment: Environment, folder: Path) -> Certified:
-    """Return what the report in a folder carries of a certificate, or that there is none."""
+def certified(kept: KeptCertificates, environment: Environment, folder: Path | None) -> Certified:
+    """Return what the report in a folder, or elsewhere, carries of a certificate, or that there is none."""
     if kept.newest is None or kept.path is None:
         return Certified(said=[NO_CERTIFICATE])
     page = kept.path.with_suffix(".html")
@@ -36,7 +36,7 @@ def certified(kept: KeptCertificates, environment: Environment, folder: Path) ->
             *in_brief(kept.newest),
             *changes_in_words(kept.newest, environment),
         ],
-        page=Path(os.path.relpath(page, folder)).as_posix() if page.is_file() else "",
+        page=Path(os.path.relpath(page, folder)).as_posix() if folder and page.is_file() else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
 
@@ -15,8 +15,10 @@ from harness.reading.history.comparing.comparison import Compared
 from harness.reading.history.environments.differences import grouped
 from harness.reading.history.observations import History
 from harness.reading.table import rows_of
-from harness.report.compared.tables import Table
+from harness.report.compared.figure import shifts_drawn
+from harness.report.compared.tables import decided_of, without_empty_columns
 from harness.report.compared.words import Words, environments, in_words
+from harness.report.figures.drawing import Drawn
 from harness.report.rendering import rendered
 
 _WIDTH = 120
@@ -30,6 +32,14 @@ _TEXTS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparedPage:
+    """A comparison as a page: its words, and what shifted as a figure, None where nothing did."""
+
+    words: Words
+    figure: Drawn | None
+
+
 def written(kind: str, found: Compared, history: History, *, every: bool = False) -> str:
     """Return a comparison as ``text``, ``markdown``, ``json`` or ``html``.
 
@@ -39,14 +49,11 @@ def written(kind: str, found: Compared, history: History, *, every: bool = False
     if kind == "json":
         return json.dumps(_document(found, history), indent=2) + "\n"
     words = in_words(found, history)
+    shown = words.tables if every or kind == "html" else map(decided_of, words.tables)
+    words = replace(words, tables=[without_empty_columns(table) for table in shown])
     if kind == "html":
-        return rendered("compared.html.j2", words)
-    chosen = words if every else replace(words, tables=[_decided(table) for table in words.tables])
-    return rendered("compared.md.j2", chosen) if kind == "markdown" else _text(chosen)
-
-
-def _decided(table: Table) -> Table:
-    return replace(table, lines=[line for line in table.lines if line.decided])
+        return rendered("compared.html.j2", ComparedPage(words=words, figure=shifts_drawn(found, words.finding)))
+    return rendered("compared.md.j2", words) if kind == "markdown" else _text(words)
 
 
 def _text(words: Words) -> str:

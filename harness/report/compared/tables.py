@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness import units
@@ -13,7 +13,7 @@ from harness.reading.history.comparing.shifts import MOST_RUNS
 from harness.reading.table import rows_of
 
 _FARTHEST = math.log(1e6)  # an interval that reaches farther than a million-fold has no end to speak of
-_DECIDED = ("faster", "slower")
+DECIDED = ("faster", "slower")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Line:
     @property
     def decided(self) -> bool:
         """Whether something is faster or slower."""
-        return self.verdict in _DECIDED
+        return self.verdict in DECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +40,33 @@ class Table:
     found: int
 
 
+def decided_of(table: Table) -> Table:
+    """Return the rows in which something is faster or slower."""
+    return replace(table, lines=[line for line in table.lines if line.decided])
+
+
+def without_empty_columns(table: Table) -> Table:
+    """Return a table without the columns in which nothing stands."""
+    kept = [place for place in range(len(table.columns)) if any(line.cells[place] for line in table.lines)]
+    return Table(
+        heading=table.heading,
+        columns=[table.columns[place] for place in kept],
+        lines=[
+            Line(
+                cells=[line.cells[place] for place in kept],
+                verdict=line.verdict,
+                order={new: line.order[place] for new, place in enumerate(kept) if place in line.order},
+            )
+            for line in table.lines
+        ],
+        found=kept.index(table.found) if kept else table.found,
+    )
+
+
 def workloads_table(found: Compared) -> Table:
     """Return the shift of every workload, the largest decided ones first."""
     rows = rows_of(found.workloads.reset_index())
-    rows.sort(key=lambda row: abs(row["shift"]) if row["verdict"] in _DECIDED else -1, reverse=True)
+    rows.sort(key=lambda row: abs(row["shift"]) if row["verdict"] in DECIDED else -1, reverse=True)
     return Table(
         heading="Workloads",
         columns=("workload", "framework", "shift", "verdict", "to decide"),
@@ -106,6 +129,11 @@ def ratio_in_words(row: dict[str, Any]) -> str:
     low = 0.0 if row["low"] < -_FARTHEST else math.exp(row["low"])
     high = math.inf if row["high"] > _FARTHEST else math.exp(row["high"])
     return units.ratio(math.exp(row["shift"]), low, high)
+
+
+def speedups_in_words(row: dict[str, Any]) -> str:
+    """Return what an effect was and is, such as ``1.80× → 1.63×``."""
+    return " → ".join(units.speedup(math.exp(row[end])) for end in ("before", "after"))
 
 
 def _speed(logarithm: float | None) -> str:

@@ -9,12 +9,14 @@ from itertools import chain, count, islice
 import pandas as pd
 
 from harness.reading import SizeSweep, level_sweeps, size_sweeps
+from harness.reading.attributions import attributions
 from harness.reading.interactions import interactions
 from harness.reading.ladders import ladders
 from harness.reading.log_intervals import log_intervals
 from harness.reading.pareto import tradeoffs
 from harness.reading.shares import ceiling_shares
 from harness.reading.table import by_technique
+from harness.report.figures.attribution import apart
 from harness.report.figures.ceilings import ceiling_figure
 from harness.report.figures.crossover import by_size
 from harness.report.figures.drawing import Drawn
@@ -54,7 +56,10 @@ def _all(arms: pd.DataFrame, effects: pd.DataFrame, noise: float) -> Iterator[Dr
         yield by_workers(sweep)
     yield from (by_log_interval(found, noise) for found in log_intervals(effects))
     yield from map(climb, ladders(arms))
-    yield from (combined(found, noise) for found in interactions(arms))
+    bundles = attributions(arms, noise)
+    yield from map(apart, bundles)
+    taken_apart = {found.trial for found in bundles}
+    yield from (combined(found, noise) for found in interactions(arms) if found.trial not in taken_apart)
     together: dict[tuple[str, ...], list[SizeSweep]] = {}
     for size in size_sweeps(effects):
         together.setdefault((size.test, size.workload, size.framework, size.held, size.axis), []).append(size)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -107,10 +106,6 @@ class Drawn:
             canvas.print_svg(written, metadata={"Date": None, "Creator": None})
             return well_formed(written.getvalue().decode())
 
-    def save(self, folder: Path) -> None:
-        """Write it as SVG."""
-        (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-
     def inline(self) -> str:
         """Return it as SVG for a page: small, in the page's colours, described by ``alt``, its ids its own."""
         colours = {INK: "currentColor", LINE: "var(--line)", PAPER: "var(--paper)"}
@@ -119,8 +114,15 @@ class Drawn:
 
 @contextmanager
 def _drawing() -> Iterator[None]:
-    """Draw in the common style. What a name does to a figure is no warning: a missing character, too little room."""
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    """Draw in the common style."""
+    with mpl.rc_context(_STYLE), _whatever_the_name():
+        yield
+
+
+@contextmanager
+def _whatever_the_name() -> Iterator[None]:
+    """Let what a name does to a figure be no warning: a missing character, too little room."""
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from|constrained_layout not applied")
         yield
 
@@ -152,7 +154,8 @@ def wrapped(text: str, width_pt: float, *, size_pt: float = _TEXT_PT, bold: bool
     font = FontProperties(family="DejaVu Sans", size=size_pt, weight="bold" if bold else "normal")
 
     def width(line: str) -> float:
-        return float(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0])
+        with _whatever_the_name():
+            return float(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0])
 
     lines: list[str] = []
     for word in filter(None, re.split(r"[ \n]", _clipped(text, _LONGEST_TITLE))):  # not at a space that holds together

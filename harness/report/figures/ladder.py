@@ -1,9 +1,8 @@
-"""Stacked techniques as a ladder from the naive start."""
+"""Stacked techniques as a ladder from the naive start, and what each rung adds to the one below."""
 
 from __future__ import annotations
 
 import math
-from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -13,13 +12,14 @@ from matplotlib.axes import Axes
 from harness import units
 from harness.reading.ladders import Ladder
 from harness.report.anchors import slug
-from harness.report.figures.drawing import INK, LINE, Drawn, clipped, styled
+from harness.report.figures.drawing import INK, LINE, Drawn, clipped, styled, wrapped
 from harness.report.figures.speedups import draw_intervals, scale_speedups
 from harness.report.figures.words import sampled, subject
 from harness.report.verdicts import COLOURS, GLYPHS, MARKERS
 
 _MOST_OF_IT = 0.5  # of the whole way up, by the logarithm, so that the rungs' shares add up to it
 _MOST_RUNGS = 100
+_LABEL_PT = 110  # a wider label would take the room of what is drawn
 _DRAWN = {
     "rung": "rung",
     "speedup": "speedup over the start (×)",
@@ -28,29 +28,29 @@ _DRAWN = {
     "verdict": "verdict",
     "pairs": "pairs",
     "gain": "gain over the rung below (×)",
-    "gain_low": "gain at least (×)",
-    "gain_high": "gain at most (×)",
+    "gain_low": "gain from (×)",
+    "gain_high": "gain to (×)",
+    "gain_verdict": "verdict on the gain",
 }
+_GAIN = {"gain": "speedup", "gain_low": "low", "gain_high": "high", "gain_verdict": "verdict"}
 
 
 def climb(ladder: Ladder) -> Drawn:
-    """Draw each rung's speedup over the start, with its interval, and the way up from the rung below."""
+    """Draw each rung's speedup over the start above, and over the rung below it underneath, with their intervals."""
     rungs = ladder.rungs.head(_MOST_RUNGS)
     rungs = rungs.assign(y=[float(y) for y in rungs.index])
+    gains = rungs[["rung", "y", *_GAIN]].rename(columns=_GAIN).iloc[1:]
     title = f"{subject(ladder.workload, ladder.held)}: {_finding(ladder)}"
-    with styled(height_in=0.32 * len(rungs) + 0.9, title=title) as (figure, (axes,)):
-        scale_speedups(axes, rungs)
-        _ways_up(axes, rungs)
-        draw_intervals(axes, rungs, "y")
-        sns.scatterplot(
-            rungs, x="speedup", y="y", hue="verdict", style="verdict", palette=COLOURS, markers=MARKERS,
-            s=42, linewidth=0, legend=False, zorder=3, ax=axes,
-        )  # fmt: skip
-        axes.plot(1, 0, marker="o", markersize=6, color=INK, zorder=3)
-        axes.set(xlabel=f"speedup over {clipped(ladder.start)} (log)", ylabel="")
-        axes.set_yticks(rungs["y"], [clipped(rung) for rung in rungs["rung"]])
-        axes.set_ylim(len(rungs) - 0.4, -0.6)
-        _label(axes, rungs)
+    with styled(2, height_in=0.5 * len(rungs) + 1.5, title=title) as (figure, (together, apart)):
+        scale_speedups(together, pd.concat([rungs, gains], ignore_index=True))
+        _ways_up(together, rungs)
+        _draw(together, rungs)
+        together.plot(1, 0, marker="o", markersize=6, color=INK, zorder=3)
+        together.set(title=f"Together, over {clipped(ladder.start)}")
+        _bars(apart, gains)
+        _draw(apart, gains)
+        apart.axvline(1, color=INK, linewidth=0.8)
+        apart.set(title="Each over the rung below", xlabel="speedup (log)")
     return Drawn(
         kind="ladder",
         name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.held}"),
@@ -63,23 +63,38 @@ def climb(ladder: Ladder) -> Drawn:
     )
 
 
+def _draw(axes: Axes, speedups: pd.DataFrame) -> None:
+    """Draw speedups with their intervals, one below the other, and write them at the right."""
+    draw_intervals(axes, speedups, "y")
+    judged = speedups[speedups["verdict"].notna()]
+    if len(judged):
+        sns.scatterplot(
+            judged, x="speedup", y="y", hue="verdict", style="verdict", palette=COLOURS, markers=MARKERS,
+        s=42, linewidth=0, legend=False, zorder=3, ax=axes,
+    )  # fmt: skip
+    axes.set(ylabel="", ylim=(speedups["y"].max() + 0.6, speedups["y"].min() - 0.6))
+    axes.set_yticks(speedups["y"], ["\n".join(wrapped(clipped(rung), _LABEL_PT)) for rung in speedups["rung"]])
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+    for y, verdict, speedup in zip(speedups["y"], speedups["verdict"], speedups["speedup"], strict=True):
+        if glyph := GLYPHS.get(verdict):
+            axes.annotate(glyph, (1, y), xytext=(6, 0), color=COLOURS[verdict], **place)
+        if y > 0:  # the start is no faster than itself
+            axes.annotate(units.speedup(speedup), (1, y), xytext=(18, 0), color=INK, **place)
+
+
 def _ways_up(axes: Axes, rungs: pd.DataFrame) -> None:
     """Draw a bar from each rung's speedup to that of the next."""
     below = rungs["speedup"].shift()
-    axes.hlines(rungs["y"][1:], below[1:], rungs["speedup"][1:], color=LINE, linewidth=10)
+    axes.hlines(rungs["y"][1:], below[1:], rungs["speedup"][1:], color=LINE, linewidth=8)
     axes.vlines(below[1:], rungs["y"].shift()[1:], rungs["y"][1:], color=INK, linewidth=0.6)
 
 
-def _label(axes: Axes, rungs: pd.DataFrame) -> None:
-    """Write each speedup and each rung's own gain at the right."""
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
-    for right_pt, heading in ((6, "together"), (60, "this rung")):
-        axes.annotate(heading, (1, 0), xytext=(right_pt, 0), color=INK, **place)
-    rows = zip(rungs["y"], rungs["verdict"], rungs["speedup"], rungs["gain"], strict=True)
-    for y, verdict, speedup, gain in islice(rows, 1, None):
-        axes.annotate(GLYPHS[verdict], (1, y), xytext=(6, 0), color=COLOURS[verdict], **place)
-        axes.annotate(units.speedup(speedup), (1, y), xytext=(18, 0), color=INK, **place)
-        axes.annotate(units.speedup(gain), (1, y), xytext=(60, 0), color=INK, **place)
+def _bars(axes: Axes, gains: pd.DataFrame) -> None:
+    """Draw a bar from 1 to each gain, and as a thin line the bounds of those that have no interval of their own."""
+    axes.hlines(gains["y"], 1, gains["speedup"], color=LINE, linewidth=8)
+    unpaired = gains[gains["verdict"].isna()]
+    axes.hlines(unpaired["y"], unpaired["low"], unpaired["high"], color=INK, linewidth=0.8)
+    axes.plot(unpaired["speedup"], unpaired["y"], linestyle="", marker="|", color=INK)
 
 
 def _finding(ladder: Ladder) -> str:
@@ -92,22 +107,28 @@ def _finding(ladder: Ladder) -> str:
         return f"all together do not pay: {together}"
     most = math.log(largest["gain"]) > _MOST_OF_IT * math.log(top["speedup"])
     brings = "most of it" if most else "the largest part"
-    return f"all together {together}; {largest['rung']} brings {brings} ({units.speedup(largest['gain'])})"
+    harmful = ladder.rungs["rung"][ladder.rungs["gain_verdict"] == "slower"]
+    but = f"; slower than without: {', '.join(harmful)}" if len(harmful) else ""
+    return f"all together {together}; {largest['rung']} brings {brings} ({units.speedup(largest['gain'])}){but}"
 
 
 def _each(rungs: pd.DataFrame) -> str:
-    rows = zip(rungs["rung"], rungs["speedup"], rungs["low"], rungs["high"], rungs["gain"], strict=True)
-    _, *above = rows
+    names = ["rung", "speedup", "low", "high", "gain", "gain_low", "gain_high", "gain_verdict"]
+    _, *above = rungs[names].itertuples(index=False)
     return "; ".join(
-        f"{rung} {units.ratio(*speedup)}, {units.speedup(gain)} the rung below" for rung, *speedup, gain in above
+        f"{rung} {units.ratio(speedup, low, high)}, {units.ratio(gain, gain_low, gain_high)} the rung below"
+        f"{f', {verdict}' if verdict in GLYPHS else ''}"
+        for rung, speedup, low, high, gain, gain_low, gain_high, verdict in above
     )
 
 
 def _note(ladder: Ladder) -> str:
-    missing = f" Not measured: {', '.join(ladder.missing)}." if ladder.missing else ""
+    paired = "both were paired in the same rounds"
+    if not ladder.paired:
+        paired = "a thin line is what both intervals allow, where the two were not paired with each other"
+    missing = "".join(f" Not measured: {rung} ({reason})." for rung, reason in ladder.missing)
     return (
-        f"Each rung adds to those above it. Points: speedup over {ladder.start}, lines: its interval, "
-        f"{sampled(ladder.rungs['pairs'], 'pair')} each. Bars: what a rung gains over the one before, a ratio of two "
-        "speedups; they were not paired with each other, so it has no interval of its own, only what both intervals "
-        f"allow (in the table).{missing}"
+        "Each rung adds to those above it; in another order, each would bring something else. Points: speedups, lines: "
+        f"their intervals, {sampled(ladder.rungs['pairs'], 'pair')} each. Bars: what a rung adds. Above, all are held "
+        f"against {ladder.start}, underneath each against the rung before it: {paired}.{missing}"
     )

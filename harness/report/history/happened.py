@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from harness import units
 from harness.reading.history.changes.search import Change
 from harness.reading.history.environments.differences import in_words
 from harness.reading.history.environments.eras import Turn
 
+Shape = Literal["step", "drift", "episode"]
 _BRIEF = 80  # characters of a cause that a title has room for
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ring:
-    """A change of one case from a run on: how many times its speedup became, and a sentence on it."""
+class Happening:
+    """What happened to one case: a step, a drift or an episode, from a run on, with a sentence on it.
 
+    ``ratio`` is how many times its speedup became, of a drift in 100 runs. ``until`` is an episode's last run, else "".
+    """
+
+    shape: Shape
     run: str
+    until: str
     case: str
     ratio: float
     said: str
@@ -43,13 +50,21 @@ class Told:
     along: str
 
 
-def rings(changes: Sequence[Change]) -> list[Ring]:
-    """Return the steps of effects, as figures mark them."""
-    return [
-        Ring(run=change.since, case=change.case, ratio=change.ratio, said=_sentence(change))
+def of_effects(changes: Sequence[Change]) -> list[Happening]:
+    """Return what happened to effects, as figures mark it, what lasts first."""
+    found = [
+        Happening(
+            shape=change.shape,
+            run=change.since,
+            until=change.until,
+            case=change.case,
+            ratio=change.ratio,
+            said=_sentence(change),
+        )
         for change in changes
-        if change.kind == "technique" and change.shape == "step"
+        if change.kind == "technique"
     ]
+    return sorted(found, key=lambda each: get_args(Shape).index(each.shape))
 
 
 def marks(turns: Sequence[Turn]) -> list[Mark]:
@@ -64,7 +79,7 @@ def marks(turns: Sequence[Turn]) -> list[Mark]:
 def told(change: Change) -> Told:
     """Return a change as a row."""
     return Told(
-        since=_shortly(change.since),
+        since=_when(change, ", until "),
         machine=change.machine,
         of=change.kind,
         what=_what(change),
@@ -77,7 +92,8 @@ def _sentence(change: Change) -> str:
     """Say what changed, and what changed along with it where that is brief."""
     level = change.level.removeprefix(f"{change.technique} ")
     along = f"; {change.environment}" if 0 < len(change.environment) <= _BRIEF else ""
-    return f"{change.workload} ({level}) {_became(change)} since run {_shortly(change.since)}{along}"
+    when = f"in runs {_when(change)}" if change.until else f"since run {_when(change)}"
+    return f"{change.workload} ({level}) {_became(change)} {when}{along}"
 
 
 def _what(change: Change) -> str:
@@ -92,8 +108,15 @@ def _became(change: Change) -> str:
         return f"drifts: {units.ratio(change.ratio, change.low, change.high)} in 100 runs"
     if change.kind == "technique":
         ends = change.before * change.low, change.before * change.high
-        return f"{units.speedup(change.before)} → {units.ratio(change.after, *ends)}"
-    return f"takes {units.ratio(change.ratio, change.low, change.high)} as long"
+        became = f"{units.speedup(change.before)} → {units.ratio(change.after, *ends)}"
+        return f"{became} → {units.speedup(change.before)}" if change.until else became
+    ratio = units.ratio(change.ratio, change.low, change.high)
+    return f"took {ratio} as long, and is over" if change.until else f"takes {ratio} as long"
+
+
+def _when(change: Change, until: str = " to ") -> str:
+    """Return the run of a change, or the first and the last of an episode, such as ``0042 to 0048``."""
+    return until.join(map(_shortly, filter(None, (change.since, change.until))))
 
 
 def _shortly(run: str) -> str:

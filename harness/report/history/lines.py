@@ -13,6 +13,7 @@ import pandas as pd
 from harness.reading.bottleneck import TECHNIQUE as RELIEF
 from harness.reading.history.observations import History
 from harness.reading.table import rows_of
+from harness.report.history.happened import Happening
 
 FEWEST = 3  # runs that make a line
 _MOST_RUNS, _MOST_LINES = 40, 6  # that one can tell apart, and that keep a page below 3 MB
@@ -22,15 +23,24 @@ _MOST_RUNS, _MOST_LINES = 40, 6  # that one can tell apart, and that keep a page
 class Stretch:
     """Runs of one machine that can be compared with each other, the latest last.
 
-    ``labels`` are what the runs are called on an axis, ``total`` how many there are where only the latest are shown.
-    ``effects`` are rows of the observations with ``at``, the run's place.
+    ``labels`` are what the runs are called on an axis, ``alike`` all that can be compared where only the latest are
+    shown. ``effects`` are rows of the observations with ``at``, the run's place.
     """
 
     machine: str
     runs: list[str]
     labels: list[str]
-    total: int
+    alike: Collection[str]
     effects: pd.DataFrame
+
+    @property
+    def total(self) -> int:
+        """How many runs can be compared."""
+        return len(self.alike)
+
+    def shows(self, each: Happening) -> bool:
+        """Say whether something happened in these runs; a drift did in all that can be compared."""
+        return (each.until or each.run) in (self.alike if each.shape == "drift" else self.runs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +113,7 @@ def _stretch(history: History, machine: str) -> Stretch | None:
         return None
     at = {name: place for place, name in enumerate(names)}
     effects = effects.assign(at=[at[str(name)] for name in effects["run"]])
-    return Stretch(machine=machine, runs=names, labels=_labels(latest), total=len(alike), effects=effects)
+    return Stretch(machine=machine, runs=names, labels=_labels(latest), alike={*alike["run"]}, effects=effects)
 
 
 def _labels(runs: pd.DataFrame) -> list[str]:

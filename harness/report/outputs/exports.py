@@ -35,6 +35,10 @@ _KINDS: Any = {  # in this order; pandas types each name apart
     "speedup": "float64",
     "low": "float64",
     "high": "float64",
+    "gain": "float64",
+    "gain_low": "float64",
+    "gain_high": "float64",
+    "gain_verdict": "str",
     "pairs": "Int64",
     "workers": "Int64",
     "error": "float64",
@@ -71,6 +75,7 @@ def table_of_effects(results: Sequence[Result]) -> pd.DataFrame:
         problem=[in_words(problem, str) for problem in found["problem"]],
         fixed=[in_words(fixed, str) for fixed in found["fixed"]],
         high=found["high"].where(found["high"] < math.inf),
+        gain_high=found["gain_high"].where(found["gain_high"] < math.inf),
         flags=["; ".join(dict.fromkeys([*row["baseline_flags"], *row["flags"]])) for row in rows_of(found)],
     )
     return table[list(_KINDS)].astype(_KINDS)

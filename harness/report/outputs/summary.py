@@ -10,19 +10,21 @@ import pandas as pd
 
 from harness import units
 from harness.reading import KeptCertificates, Result, bottlenecks, choosable, effects, load
+from harness.reading.attributions import attributions
 from harness.reading.table import in_words, rows_of
 from harness.report.answer.places import Row
 from harness.report.answer.prices import price_in_words
 from harness.report.answer.statements import surest_of_each
 from harness.report.answer.undecided import Circumstances, circumstances
 from harness.report.certificate.words import NO_CERTIFICATE, changes_in_words, in_brief
+from harness.report.history.section import OverTime
 from harness.report.labels import taken_in_words, told_apart
 from harness.report.machine import machine_in_words
 from harness.report.rendering import rendered
-from harness.report.side_by_side import side_by_side
+from harness.report.side_by_side import Beside
 from harness.report.verdicts import counted
 
-_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS = 12, 6, 4  # rows that one reads in a pull request
+_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4  # rows that one reads in a pull request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +52,21 @@ class RunInShort:
     paying: list[Finding]
     slowing: list[Finding]
     bottlenecks: list[str]
+    bundles: list[str]
     certified: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a summary says; ``beside`` is how several runs stand to each other, in sentences."""
+    """What a summary says.
+
+    ``beside`` is how several runs stand to each other, in sentences, and ``over_time`` what the runs before them show.
+    """
 
     title: str
     beside: list[str]
     runs: list[RunInShort]
+    over_time: OverTime | None
 
     @property
     def doubtful(self) -> bool:
@@ -67,14 +74,20 @@ class Summary:
         return any(each.doubtful for run in self.runs for each in (*run.paying, *run.slowing))
 
 
-def as_markdown(results: Sequence[Result], certificates: Mapping[str, KeptCertificates], title: str) -> str:
-    """Return the strongest findings of each run; ``certificates`` are by machine."""
+def as_markdown(
+    results: Sequence[Result],
+    certificates: Mapping[str, KeptCertificates],
+    title: str,
+    beside: Beside | None = None,
+    over_time: OverTime | None = None,
+) -> str:
+    """Return the strongest findings of each run, and what changed last; ``certificates`` are by machine."""
     runs = [
         _in_short(result, label, certificates.get(result.run.machine, KeptCertificates()))
         for result, label in zip(results, told_apart(results), strict=True)
     ]
-    beside = side_by_side(results).counted if len(runs) > 1 else []
-    return rendered("summary.md.j2", Summary(title=title, beside=beside, runs=runs))
+    told = beside.counted if beside else []
+    return rendered("summary.md.j2", Summary(title=title, beside=told, runs=runs, over_time=over_time))
 
 
 def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
@@ -91,6 +104,7 @@ def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
         paying=_surest(chosen, "faster", around)[:_MOST_PAYING],
         slowing=_surest(chosen, "slower", around)[:_MOST_SLOWING],
         bottlenecks=[each.sentence for each in held_back[:_MOST_BOTTLENECKS]],
+        bundles=[each.sentence for each in attributions(arms, around.noise)[:_MOST_BUNDLES]],
         certified=_certified(result, kept),
     )
 

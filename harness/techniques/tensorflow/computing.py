@@ -10,7 +10,7 @@ def _devices(host: Host) -> tuple[str, ...]:
 
 
 # TF32, on by default in TensorFlow, keeps three bits more than bfloat16 and so an eighth of its error.
-@technique("tensorflow", levels=_devices, tolerance={"*": 1e-2})
+@technique("tensorflow", levels=_devices, tolerance={"*": 1e-2}, recipe={"*": 'with tf.device("{level}"):'})
 def device(build: Build, level: str) -> Arm:
     """The CPU or a GPU."""
     if level == "accelerator":
@@ -25,7 +25,7 @@ def _powers_of_four(host: Host) -> tuple[str, ...]:
     return tuple(str(4**power) for power in range((host.max_batch.bit_length() + 1) // 2))
 
 
-@technique("tensorflow", levels=_powers_of_four, same_output=False)
+@technique("tensorflow", levels=_powers_of_four, same_output=False, recipe={"*": "dataset.batch({level})"})
 def batch_size(build: Build, level: str) -> Arm:
     """How many items one step takes together."""
     return build(batch_size=int(level))
@@ -37,6 +37,7 @@ def batch_size(build: Build, level: str) -> Arm:
     "tensorflow",
     levels=("float32", "mixed_bfloat16", "mixed_float16"),
     tolerance={"mixed_bfloat16": 1.5e-2, "mixed_float16": 1e-2},
+    recipe={"*": 'keras.mixed_precision.set_global_policy("{level}")'},
 )
 def mixed_precision(build: Build, level: str) -> Arm:
     """Keras's dtype policies: layers compute in 16 bits and keep their weights in 32, and float16 scales the loss."""
@@ -45,10 +46,31 @@ def mixed_precision(build: Build, level: str) -> Arm:
 
 # Measured on a CPU after eight steps, ten seeds: at most 1e-6, but 1.1e-4 where XLA's rounding carried one unit across
 # the threshold of a ReLU. A batch that is left out costs 2e-1.
-@technique("tensorflow", levels=("eager", "function", "xla", "fit"), tolerance={"*": 1e-3})
+@technique(
+    "tensorflow",
+    levels=("eager", "function", "xla", "fit"),
+    tolerance={"*": 1e-3},
+    recipe={
+        "function": "@tf.function  # on the training step",
+        "xla": "@tf.function(jit_compile=True)  # on the training step",
+        "fit": "model.compile(optimizer, loss); model.fit(dataset)",
+    },
+)
 def loop(build: Build, level: str) -> Arm:
     """What runs a training step: Python, a traced graph, a graph compiled by XLA, or Keras's Model.fit."""
     return build(loop=level)
+
+
+# The arms of `loop` that are graphs, and so its tolerance.
+@technique(
+    "tensorflow",
+    levels=("off", "jit-compile"),
+    tolerance={"*": 1e-3},
+    recipe={"jit-compile": "model.compile(optimizer, loss, jit_compile=True)"},
+)
+def xla(build: Build, level: str) -> Arm:
+    """A training step as TensorFlow's graph, or that graph compiled by XLA, which joins operations in kernels."""
+    return build(loop="xla" if level == "jit-compile" else "function")
 
 
 _INTERVALS = {"never": None, "every-100": 100, "every-10": 10, "every-step": 1}

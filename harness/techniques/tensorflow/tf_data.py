@@ -19,7 +19,14 @@ def interleave(build: Build, level: str) -> Arm:
     return build(interleave=level)
 
 
-@technique("tensorflow", levels=("sequential", "2", "autotune"))
+@technique(
+    "tensorflow",
+    levels=("sequential", "2", "autotune"),
+    recipe={
+        "2": "dataset.map(decode, num_parallel_calls=2)",
+        "autotune": "dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    },
+)
 def parallel_map(build: Build, level: str) -> Arm:
     """Images decoded one by one, two at once, or as many as tf.data finds best."""
     return build(parallel_calls=1 if level == "sequential" else _amount(level))
@@ -31,19 +38,27 @@ def shuffle_buffer(build: Build, level: str) -> Arm:
     return build(shuffle_buffer=0 if level == "off" else _amount(level))
 
 
-@technique("tensorflow", levels=("off", "memory", "file"))
+@technique(
+    "tensorflow",
+    levels=("off", "memory", "file"),
+    recipe={"memory": "dataset.cache()  # after decoding", "file": "dataset.cache(path)  # after decoding"},
+)
 def cache(build: Build, level: str) -> Arm:
     """Decoded images kept after the first epoch, which is not timed: its cost is the observed first epoch."""
     return build(cache=level)
 
 
-@technique("tensorflow", levels=("off", "on"))
+@technique("tensorflow", levels=("off", "on"), recipe={"on": "dataset.batch(size).map(normalise)"})
 def vectorised_map(build: Build, level: str) -> Arm:
     """Normalising whole batches instead of single images; decoding goes image by image either way."""
     return build(vectorised=level == "on")
 
 
-@technique("tensorflow", levels=("off", "1", "autotune"))
+@technique(
+    "tensorflow",
+    levels=("off", "1", "autotune"),
+    recipe={"1": "dataset.prefetch(1)", "autotune": "dataset.prefetch(tf.data.AUTOTUNE)"},
+)
 def prefetch(build: Build, level: str) -> Arm:
     """Batches prepared while the one before is used: none, one, or as many as tf.data finds best."""
     return build(prefetch=0 if level == "off" else _amount(level))

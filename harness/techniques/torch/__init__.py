@@ -1,5 +1,15 @@
 """What can be switched in PyTorch."""
 
-from harness.techniques.torch import arrays, computing, execution, loading, relief, workflow
+from harness.techniques.torch import (
+    arrays,
+    computing,
+    determinism,
+    execution,
+    graphs,
+    loading,
+    relief,
+    training,
+    workflow,
+)
 
-__all__ = ["arrays", "computing", "execution", "loading", "relief", "workflow"]
+__all__ = ["arrays", "computing", "determinism", "execution", "graphs", "loading", "relief", "training", "workflow"]

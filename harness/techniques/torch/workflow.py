@@ -11,7 +11,11 @@ def branches(build: Build, level: str) -> Arm:
     return build(branches=level)
 
 
-@technique("torch", levels=("grad", "no-grad", "inference-mode"))
+@technique(
+    "torch",
+    levels=("grad", "no-grad", "inference-mode"),
+    recipe={"no-grad": "with torch.no_grad():", "inference-mode": "with torch.inference_mode():"},
+)
 def inference(build: Build, level: str) -> Arm:
     """Evaluation that records what gradients would need, that does not, or that gives up on them for good."""
     return build(gradients=level)

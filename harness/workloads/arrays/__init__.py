@@ -1,7 +1,9 @@
 """Array computations, each written once for NumPy, CuPy and PyTorch. Importing declares them."""
 
 from harness.workloads.arrays import (
+    chain,
     computations,
+    cupy_streams,
     image_processing,
     monte_carlo,
     particles,
@@ -10,7 +12,9 @@ from harness.workloads.arrays import (
 )
 
 __all__ = [
+    "chain",
     "computations",
+    "cupy_streams",
     "image_processing",
     "monte_carlo",
     "particles",

@@ -26,12 +26,13 @@ class Computation:
     Operands are vectors, shape ``(elements,)``, or square matrices of about as many entries. ``operations`` and
     ``outputs`` take the number of these and return how many operations the formula takes, of which a known algorithm
     saves some, and how many float32 numbers come out. ``items_of`` returns a view of what in an operand shows in these.
+    ``element`` is one element of the result in CUDA C++, where the formula is elementwise.
     """
 
     formula: Compute
     operands: int
     square: bool = False
-    elementwise: bool = False
+    element: str = ""
     operations: Callable[[int], float] = lambda _: 0
     saving: float = 1
     outputs: Callable[[int], int] = lambda elements: elements
@@ -53,13 +54,13 @@ class Computation:
 
     def build(self, setting: Setting, *, elements: int = 1_000_000, array_library: str = "numpy") -> Arm:
         """Build the arm that computes the formula with one of the array libraries."""
-        library = find_library(array_library, elementwise=self.elementwise)
+        library = find_library(array_library, elementwise=bool(self.element))
         check_elements(setting, elements, small=SMALL_ELEMENTS)
         rng = np.random.default_rng(setting.seed)
         items = int(np.prod(self.shape(elements)))
         compute: Compute = partial(self.formula, library.xp)
         if library.fuse:
-            compute = library.fuse(kernel_name=self.formula.__name__)(compute)
+            compute = library.fuse(self.formula.__name__, compute, self.element)
         return library.arm(
             compute,
             [self.inputs(rng, elements) for _ in range(INPUT_SETS)],
@@ -97,13 +98,13 @@ def parts(vector: Any) -> Any:
     return vector[: len(vector) // PARTS * PARTS].reshape(PARTS, -1)
 
 
-@_computation(2, elementwise=True, operations=lambda elements: elements)
+@_computation(2, element="a + b", operations=lambda elements: elements)
 def vector_add(_: Any, a: Any, b: Any) -> Any:
     """Sum of two vectors."""
     return a + b
 
 
-@_computation(3, elementwise=True, operations=lambda elements: 10 * elements)
+@_computation(3, element="sqrt(a * a + b * b) * exp(-c * c) + sin(a)", operations=lambda elements: 10 * elements)
 def elementwise_chain(xp: Any, a: Any, b: Any, c: Any) -> Any:
     """Ten elementwise operations in a row, each with a temporary array: √(a² + b²)·exp(−c²) + sin a."""
     return xp.sqrt(a * a + b * b) * xp.exp(-c * c) + xp.sin(a)  # no constants: CuPy's fusion may widen them to float64

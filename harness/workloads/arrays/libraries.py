@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from harness.workloads.data.rotation import Rotation
 INPUT_SETS = 2  # no more, because a small problem should stay in the cache as it does in a program
 Operands = tuple[np.ndarray, ...]
 Compute = Callable[..., Any]
+Fuse = Callable[[str, Compute, str], Compute]
 Draw = Callable[[tuple[int, ...]], Any]
 
 
@@ -29,7 +31,8 @@ class ArrayLibrary:
     with, ``fetch`` brings one back. ``uniform`` makes a function of a shape from a seed, which draws float32 numbers
     from [0, 1) with the library's own generator. ``images`` names the module with its ``gaussian_filter`` and ``zoom``.
     ``device`` is the label of where it computes.
-    ``fuse`` is given where elementwise operations are to be joined in one kernel; it takes the kernel's name.
+    ``fuse`` is given where elementwise operations are to be joined in one kernel; it takes the kernel's name, a
+    function of the operands, and an element of the result in CUDA C++.
     """
 
     xp: Any
@@ -39,7 +42,7 @@ class ArrayLibrary:
     images: str
     device: str = "cpu"
     round_trip: bool = False
-    fuse: Callable[..., Callable[[Compute], Compute]] | None = None
+    fuse: Fuse | None = None
 
     @cached_property
     def ndimage(self) -> Any:
@@ -99,7 +102,7 @@ def find_library(name: str, *, elementwise: bool = False) -> ArrayLibrary:
     """
     if name not in _LIBRARIES:
         raise BadInput(f"unknown array library {name!r}; expected one of: {', '.join(_LIBRARIES)}")
-    if name == "fused" and not elementwise:
+    if name in ("fused", "kernel") and not elementwise:
         raise Unavailable("only elementwise operations can be fused, and this workload has others")
     return _LIBRARIES[name]()
 
@@ -128,7 +131,7 @@ def _numpy() -> ArrayLibrary:
     )
 
 
-def _cupy(*, round_trip: bool = False, fused: bool = False) -> ArrayLibrary:
+def _cupy(*, round_trip: bool = False, fuse: Fuse | None = None) -> ArrayLibrary:
     from harness.frameworks.cupy import namespace  # here, because pytest's own process imports no framework
 
     cupy = namespace()
@@ -140,8 +143,23 @@ def _cupy(*, round_trip: bool = False, fused: bool = False) -> ArrayLibrary:
         images="cupyx.scipy.ndimage",
         device=f"cuda:{cupy.cuda.Device().id}",
         round_trip=round_trip,
-        fuse=cupy.fuse if fused else None,
+        fuse=fuse,
     )
+
+
+def _traced(name: str, formula: Compute, _: str) -> Compute:
+    """Return the kernel that CuPy makes of the operations which it sees in the formula."""
+    from harness.frameworks.cupy import namespace
+
+    return namespace().fuse(kernel_name=name)(formula)  # type: ignore[no-any-return]
+
+
+def _written(name: str, formula: Compute, element: str) -> Compute:
+    """Return the kernel that is written in CUDA C++; of the formula it takes the names of the operands."""
+    from harness.frameworks.cupy import namespace
+
+    operands = ", ".join(f"float32 {operand}" for operand in signature(formula).parameters)
+    return namespace().ElementwiseKernel(operands, "float32 result", f"result = {element}", name)  # type: ignore[no-any-return]
 
 
 def _torch(device: str | None) -> ArrayLibrary:
@@ -169,7 +187,8 @@ _LIBRARIES: dict[str, Callable[[], ArrayLibrary]] = {
     "numpy": _numpy,
     "resident": _cupy,
     "round-trip": partial(_cupy, round_trip=True),
-    "fused": partial(_cupy, fused=True),
+    "fused": partial(_cupy, fuse=_traced),
+    "kernel": partial(_cupy, fuse=_written),
     "torch-cpu": partial(_torch, "cpu"),
     "torch-accelerator": partial(_torch, None),
 }

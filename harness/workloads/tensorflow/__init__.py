@@ -5,6 +5,7 @@ from harness.workloads.tensorflow import (
     image_pipeline,
     inception,
     operations,
+    stacked_training,
     training,
 )
 
@@ -13,5 +14,6 @@ __all__ = [
     "image_pipeline",
     "inception",
     "operations",
+    "stacked_training",
     "training",
 ]

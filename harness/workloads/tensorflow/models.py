@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import keras
@@ -51,6 +52,17 @@ def dense() -> Problem:
 
     network = networks.dense(64, 64, 10)
     return Problem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10, network=network)
+
+
+def mish(*, units: int = 64, blocks: int = 4, classes: int = 10) -> Problem:
+    """Dense layers, normalised and activated by Mish (Misra 2019, arXiv 1908.08681): mostly elementwise work."""
+
+    def model() -> Any:
+        hidden = ((layers.Dense(units), layers.LayerNormalization(), layers.Activation("mish")) for _ in range(blocks))
+        return keras.Sequential([keras.Input((units,)), *chain.from_iterable(hidden), _logits(classes)])
+
+    network = networks.dense(*[units] * (blocks + 1), classes)
+    return Problem(model=model, optimizer=_SGD, shape=(units,), classes=classes, network=network)
 
 
 def cnn(*, side: int = 32, classes: int = 10) -> Problem:

@@ -32,6 +32,23 @@ def dense_train_keras(
     return _step_arm(setting, models.dense(), size, device, data_location, dtype_policy=dtype_policy, loop=loop)
 
 
+@workload("tensorflow", unit="row")
+def mish_train_keras(
+    setting: Setting,
+    *,
+    batch_size: int | None = None,
+    device: str | None = None,
+    dtype_policy: str = "float32",
+    loop: str = "function",
+    data_location: str = "resident",
+) -> Arm:
+    """Training step of four normalised Keras layers of 64 units, activated by Mish: mostly elementwise operations."""
+    from harness.workloads.tensorflow import models
+
+    size = batch_size or setting.choose(small=1024, full=16384)
+    return _step_arm(setting, models.mish(), size, device, data_location, dtype_policy=dtype_policy, loop=loop)
+
+
 @workload("tensorflow", unit="image")
 def cnn_train_keras(
     setting: Setting,

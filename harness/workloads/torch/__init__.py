@@ -11,6 +11,7 @@ from harness.workloads.torch import (
     logged_training,
     operations,
     overlap,
+    stacked_training,
     tabular_training,
     training,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "logged_training",
     "operations",
     "overlap",
+    "stacked_training",
     "tabular_training",
     "training",
 ]

@@ -14,7 +14,8 @@ from harness.errors import Unavailable
 class Epochs:
     """A data loader each of whose epochs draws the same items in the same order.
 
-    ``batch_size`` None means that the dataset holds whole batches. ``items`` is how many an epoch draws.
+    ``batch_size`` None means that the dataset holds whole batches. ``items`` is how many an epoch draws, ``collate``
+    what makes a batch of them, if not PyTorch's own way.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Epochs:
         persistent_workers: bool,
         prefetch_factor: int,
         pin_memory: bool,
+        collate: Any = None,
     ) -> None:
         self._seed = seed
         self._order = torch.Generator()
@@ -40,6 +42,7 @@ class Epochs:
             prefetch_factor=prefetch_factor if workers else None,
             pin_memory=pin_memory,
             generator=torch.Generator(),
+            collate_fn=collate,
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -46,6 +46,16 @@ def resnet50_evaluation(
     return _arm(setting, problem, batch_size or setting.choose(small=2, full=128), device, gradients)
 
 
+@workload("torch", unit="row")
+def mlp_evaluation(
+    setting: Setting, *, batch_size: int | None = None, device: str | None = None, gradients: str = "inference-mode"
+) -> Arm:
+    """Evaluation of the sequential network 784-128-10: few operations, over which little is kept for gradients."""
+    from harness.workloads.torch import models
+
+    return _arm(setting, models.mlp(), batch_size or setting.choose(small=1024, full=65536), device, gradients)
+
+
 def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, gradients: str) -> Arm:
     """Return the arm that answers a few batches in turn and returns the loss and the logits."""
     if gradients not in GRADIENTS:

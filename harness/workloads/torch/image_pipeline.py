@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from harness.errors import BadInput
+from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, workload
 
 
@@ -17,24 +17,30 @@ def image_loading(
     *,
     images: int | None = None,
     batch_size: int = 8,
+    side: int | None = None,
     workers: int | None = None,
     persistent_workers: bool = True,
     prefetch_factor: int = 2,
     pin_memory: bool = False,
+    decoder: str = "pillow",
 ) -> Arm:
-    """An epoch of decoding image files from disk, with nothing to feed."""
+    """An epoch of decoding image files from disk and scaling them to a side in pixels, with nothing to feed."""
     import torch
+
+    from harness.workloads.torch import devices
 
     epochs, items, _ = _epochs(
         setting,
-        side=setting.choose(small=96, full=224),
+        side=side or setting.choose(small=96, full=224),
         items=images or setting.choose(small=64, full=128),
         batch_size=batch_size,
         workers=workers,
         persistent_workers=persistent_workers,
         prefetch_factor=prefetch_factor,
         pin_memory=pin_memory,
+        decoder=decoder,
     )
+    place = devices.label(devices.accelerator()) if decoder == "device" else "cpu"
 
     def step() -> tuple[Any, Any]:
         means, labels = [], []
@@ -44,7 +50,7 @@ def image_loading(
         return torch.stack(means), torch.cat(labels)
 
     # What decoding takes depends on the files, so no work is stated.
-    return Arm(step=step, items=items, close=epochs.close, device="cpu")
+    return Arm(step=step, items=items, close=epochs.close, device=place)
 
 
 @workload("torch", unit="image")
@@ -123,18 +129,22 @@ def _training(
     )
 
 
-def _epochs(setting: Setting, *, side: int, items: int, workers: int | None, **options: Any) -> tuple[Any, int, int]:
+def _epochs(
+    setting: Setting, *, side: int, items: int, workers: int | None, decoder: str = "pillow", **options: Any
+) -> tuple[Any, int, int]:
     """Return the epochs over the run's images, how many images each has, and the number of classes."""
     from harness.workloads.data import photographs
     from harness.workloads.data.image_folder import scan
     from harness.workloads.torch.epochs import Epochs, worker_count
 
     count = worker_count(workers, setting.cores)
+    if decoder == "device" and (count or options["pin_memory"]):
+        raise Unavailable("images decoded on the device need workers=0, and no page-locked memory: they are there")
     folder = scan(photographs.folder(setting))
     from harness.workloads.torch.decoding import Photographs  # after the scan, which says so where Pillow is missing
 
     items = min(items, len(folder.paths))
-    epochs = Epochs(Photographs(folder, side), seed=setting.seed, items=items, workers=count, **options)
+    epochs = Epochs(Photographs(folder, side, decoder), seed=setting.seed, items=items, workers=count, **options)
     return epochs, items, len(folder.classes)
 
 

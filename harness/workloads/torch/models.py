@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,19 +12,22 @@ from torch import nn
 from harness.errors import Unavailable
 from harness.workloads import networks
 from harness.workloads.networks import Network
+from harness.workloads.torch import optimizers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     """A classification problem: a model with random weights, and normally distributed or uniformly drawn inputs.
 
-    ``inputs`` takes the batch size and a generator. ``network`` counts the model's operations.
+    ``inputs`` takes the batch size and a generator. ``network`` counts the model's operations. ``optimizer`` takes the
+    name of an implementation.
     """
 
     model: Callable[[], Any]
     inputs: Callable[[int, Any], Any]
     classes: int
     network: Network
+    optimizer: Callable[[str | None], Callable[[Any], Any]] = optimizers.sgd
 
     @property
     def item_bytes(self) -> int:
@@ -68,6 +71,34 @@ def mlp() -> Problem:
         classes=10,
         network=networks.dense(784, 128, 10),
     )
+
+
+def narrow_mlp(*, layers: int = 32, units: int = 32) -> Problem:
+    """A chain of residual layers of so many units each: four small tensors of weights a layer.
+
+    Without the path around every layer, a chain this long blows rounding up until no two precisions agree.
+    """
+
+    def model() -> Any:
+        return nn.Sequential(
+            *(_Residual(nn.LayerNorm(units), nn.Linear(units, units), nn.ReLU()) for _ in range(layers))
+        )
+
+    return Problem(
+        model=model,
+        inputs=lambda size, generator: torch.randn(size, units, generator=generator),
+        classes=units,
+        network=replace(networks.dense(*[units] * (layers + 1)), first=0),  # what is normalised before is learnt too
+        optimizer=optimizers.adamw,
+    )
+
+
+class _Residual(nn.Sequential):  # type: ignore[misc]  # mypy is not shown PyTorch
+    """Layers that change what goes past them."""
+
+    def forward(self, inputs: Any) -> Any:
+        """Return the inputs plus what the layers make of them."""
+        return inputs + super().forward(inputs)
 
 
 def resnet18(*, side: int, classes: int) -> Problem:
@@ -114,6 +145,7 @@ def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         num_labels=classes,
+        use_cache=False,  # of a decoder; activation checkpointing would say that it turns it off
     )
     return Problem(
         model=lambda: transformers.BertForSequenceClassification(config),

@@ -13,21 +13,33 @@ INTERMEDIATES = ("resident", "round-trip")
 
 @workload("torch", unit="operation")
 def matmul_torch(
-    setting: Setting, *, side: int = 1024, device: str | None = None, data_location: str = "resident"
+    setting: Setting,
+    *,
+    side: int = 1024,
+    device: str | None = None,
+    data_location: str = "resident",
+    compile_mode: str = "eager",
 ) -> Arm:
     """Product of two square float32 matrices; throughput counts its 2·side³ additions and multiplications."""
     operations = 2 * side**3
-    return _arm(setting, (side, side), lambda a, b: a @ b, operations, operations, device, data_location)
+    formula = Formula(lambda a, b: a @ b)
+    arm = _arm(setting, (side, side), formula, operations, operations, device, data_location)
+    return _compiled(arm, formula, compile_mode, setting)
 
 
 @workload("torch", unit="element")
 def chain_torch(
-    setting: Setting, *, elements: int = 1_000_000, device: str | None = None, data_location: str = "resident"
+    setting: Setting,
+    *,
+    elements: int = 1_000_000,
+    device: str | None = None,
+    data_location: str = "resident",
+    compile_mode: str = "eager",
 ) -> Arm:
     """A chain of four elementwise operations on float32 vectors: product, sum, tanh, square."""
-    return _arm(
-        setting, (elements,), lambda a, b: (a * b + a).tanh().square(), elements, 4 * elements, device, data_location
-    )
+    formula = Formula(lambda a, b: (a * b + a).tanh().square())
+    arm = _arm(setting, (elements,), formula, elements, 4 * elements, device, data_location)
+    return _compiled(arm, formula, compile_mode, setting)
 
 
 @workload("torch", unit="element")
@@ -75,10 +87,23 @@ def operation_chain(
     )
 
 
+class Formula:
+    """What is computed from two operands, and can be compiled as a model is."""
+
+    def __init__(self, forward: Callable[[Any, Any], Any]) -> None:
+        self.forward = forward
+
+
+def _compiled(arm: Arm, formula: Formula, mode: str, setting: Setting) -> Arm:
+    from harness.workloads.torch.compiling import compiled  # here, since it imports PyTorch
+
+    return compiled(arm, formula, mode, setting)
+
+
 def _arm(
     setting: Setting,
     shape: tuple[int, ...],
-    compute: Callable[[Any, Any], Any],
+    formula: Formula,
     items: int,
     operations: int,
     device: str | None,
@@ -95,10 +120,10 @@ def _arm(
     place = devices.chosen(device)
 
     def resident() -> Any:
-        return compute(*rotation.take())
+        return formula.forward(*rotation.take())
 
     def round_trip() -> Any:
-        return compute(*(operand.to(place) for operand in rotation.take())).to("cpu")
+        return formula.forward(*(operand.to(place) for operand in rotation.take())).to("cpu")
 
     stays = data_location == "resident"
     if stays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,15 +12,21 @@ from torch.nn.functional import cross_entropy
 from harness.errors import BadInput
 from harness.experiment import Arm, Work
 from harness.workloads.networks import Network
-from harness.workloads.torch import devices
+from harness.workloads.torch import devices, optimizers
 
+SHARE_STEPS = 8  # enough for a share of a step; the speed is measured elsewhere
 AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels-last": torch.channels_last}
+IMAGES_NDIM = 4
 
 
 class Trainer:
-    """A model with SGD and momentum, a classifier by default; the same seed gives the same weights on every device.
+    """A model in training, by default a classifier with SGD and momentum.
 
-    ``autocast`` is ``"fp32"``, ``"bf16"`` or ``"fp16"``, the last with a gradient scaler.
+    The same seed gives the same weights on every device. ``autocast`` is ``"fp32"``, ``"bf16"`` or ``"fp16"``, the last
+    with a gradient scaler. ``memory_format`` is that of four-dimensional weights and inputs, ``"contiguous"`` or
+    ``"channels-last"``. ``optimizer`` makes one for parameters. ``accumulation`` says in how many equal parts a batch
+    goes through the model.
     """
 
     def __init__(
@@ -29,51 +36,74 @@ class Trainer:
         seed: int,
         device: Any,
         autocast: str = "fp32",
+        memory_format: str = "contiguous",
         loss: Callable[[Any, Any], Any] = cross_entropy,
+        optimizer: Callable[[Any], Any] | None = None,
+        accumulation: int = 1,
     ) -> None:
         if autocast not in AUTOCAST:
             raise BadInput(f"unknown precision {autocast!r}; expected one of: {', '.join(AUTOCAST)}")
+        if memory_format not in MEMORY_FORMATS:
+            raise BadInput(f"unknown memory format {memory_format!r}; expected one of: {', '.join(MEMORY_FORMATS)}")
         self._make = model
-        self._seed = seed
+        self.seed = seed
         self._loss = loss
+        self._parts = accumulation
         self.device = device
         self._dtype = AUTOCAST[autocast]
-        self._model = self._seeded().to(device).train()
-        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01, momentum=0.9)
+        self._format = MEMORY_FORMATS[memory_format]
+        self.model = self._seeded().to(device, memory_format=self._format).train()
+        self._optimizer = (optimizer or optimizers.sgd())(self.model.parameters())
         self._scaler = torch.amp.GradScaler(device.type, enabled=autocast == "fp16")
         self._first_optimizer = self._optimizer.state_dict()
         self._first_scaler = self._scaler.state_dict()
 
+    def laid_out(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
+        """Return a batch with its images in the memory format of the weights."""
+        return inputs.contiguous(memory_format=self._format) if inputs.ndim == IMAGES_NDIM else inputs, labels
+
     def train_on(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
         """Learn from one batch; return the loss and the logits from before the weights changed."""
         self._optimizer.zero_grad(set_to_none=True)
-        with self._autocast():
-            logits = self._logits(inputs)
-            loss = self._loss(logits, labels)
-        self._scaler.scale(loss).backward()
-        self._scaler.step(self._optimizer)
-        self._scaler.update()
-        return loss.detach(), logits.detach()
+        output = self._add_gradients(inputs, labels)
+        self._descend()
+        return output
+
+    def optimizer_share(self, inputs: Any, labels: Any) -> float:
+        """Return the optimiser's share of the time of a few training steps, each part of which is waited for."""
+        total_s = optimizer_s = 0.0
+        for _ in range(SHARE_STEPS):
+            start_s = time.perf_counter()
+            self._optimizer.zero_grad(set_to_none=True)
+            self._add_gradients(inputs, labels)
+            self._wait()
+            between_s = time.perf_counter()
+            self._descend()
+            self._wait()
+            end_s = time.perf_counter()
+            total_s += end_s - start_s
+            optimizer_s += end_s - between_s
+        return optimizer_s / total_s
 
     def predict(self, inputs: Any) -> Any:
         """Return the logits, in the precision of the training and without learning."""
-        self._model.eval()
+        self.model.eval()
         with torch.no_grad(), self._autocast():
             logits = self._logits(inputs)
-        self._model.train()
+        self.model.train()
         return logits
 
     def reset(self) -> None:
         """Return to the initial weights, without momentum, gradients or a changed gradient scale."""
         # Made anew, since a copy kept for later would count as memory of the arm.
-        self._model.load_state_dict(self._seeded().state_dict())
+        self.model.load_state_dict(self._seeded().state_dict())
         self._optimizer.load_state_dict(self._first_optimizer)
         self._optimizer.zero_grad(set_to_none=True)
         self._scaler.load_state_dict(self._first_scaler)
 
     def parameters(self) -> list[Any]:
         """Return the weights."""
-        return list(self._model.parameters())
+        return list(self.model.parameters())
 
     def arm(
         self,
@@ -110,13 +140,36 @@ class Trainer:
             to_device_bytes=0 if self.device.type == "cpu" else sent_bytes,
         )
 
+    def _add_gradients(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
+        """Go forward and backward through the model, in parts if they accumulate; return the loss and the logits."""
+        if self._parts == 1:
+            return self._add_part(inputs, labels)
+        parts = zip(inputs.chunk(self._parts), labels.chunk(self._parts), strict=True)
+        losses, logits = zip(*(self._add_part(*part) for part in parts), strict=True)
+        return torch.stack(losses).mean(), torch.cat(logits)
+
+    def _add_part(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
+        with self._autocast():
+            logits = self._logits(inputs)
+            loss = self._loss(logits, labels)
+        self._scaler.scale(loss if self._parts == 1 else loss / self._parts).backward()
+        return loss.detach(), logits.detach()
+
+    def _descend(self) -> None:
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+
+    def _wait(self) -> None:
+        """Read a weight, for which the device must have finished all that was launched before."""
+        next(self.model.parameters()).detach().flatten()[0].item()
+
     def _seeded(self) -> Any:
-        torch.manual_seed(self._seed)
+        torch.manual_seed(self.seed)
         return self._make()
 
     def _autocast(self) -> Any:
         return torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None)
 
     def _logits(self, inputs: Any) -> Any:
-        output = self._model(inputs)
+        output = self.model(inputs)
         return output if isinstance(output, torch.Tensor) else output.logits

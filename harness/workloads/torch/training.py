@@ -5,110 +5,95 @@ The models are `transformers` configurations and the small networks of introduct
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from harness.experiment import Arm, Setting, workload
+from harness.errors import Unavailable
+from harness.experiment import Arm, Setting, Workload, register
+
+ProblemOf = Callable[[Setting], tuple[Any, int]]
 
 
-@workload("torch", unit="image")
-def cnn_train(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    autocast: str = "fp32",
-    data_location: str = "resident",
-) -> Arm:
-    """Training step of a small CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
-    from harness.workloads.torch import models
+def _training(*, unit: str) -> Callable[[ProblemOf], Workload]:
+    """Declare the training step of a problem, which a function returns with the usual size of its batches."""
 
-    size = batch_size or setting.choose(small=32, full=256)
-    return _arm(setting, models.cnn(), size, device, autocast, data_location)
-
-
-@workload("torch", unit="row")
-def mlp_train(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    autocast: str = "fp32",
-    data_location: str = "resident",
-) -> Arm:
-    """Training step of the sequential network 784-128-10."""
-    from harness.workloads.torch import models
-
-    size = batch_size or setting.choose(small=256, full=1024)
-    return _arm(setting, models.mlp(), size, device, autocast, data_location)
-
-
-@workload("torch", unit="image")
-def resnet18_train(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    autocast: str = "fp32",
-    data_location: str = "resident",
-) -> Arm:
-    """Training step of ResNet-18, on 48×48 images at small size and 224×224 at full."""
-    from harness.workloads.torch import models
-
-    problem = models.resnet18(**setting.choose(small={"side": 48, "classes": 10}, full={"side": 224, "classes": 1000}))
-    size = batch_size or setting.choose(small=4, full=128)
-    return _arm(setting, problem, size, device, autocast, data_location)
-
-
-@workload("torch", unit="image")
-def resnet50_train(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    autocast: str = "fp32",
-    data_location: str = "resident",
-) -> Arm:
-    """Training step of ResNet-50 v1.5, on 64×64 images at small size and 224×224 at full."""
-    from harness.workloads.torch import models
-
-    problem = models.resnet50(**setting.choose(small={"side": 64, "classes": 10}, full={"side": 224, "classes": 1000}))
-    size = batch_size or setting.choose(small=2, full=128)
-    return _arm(setting, problem, size, device, autocast, data_location)
-
-
-@workload("torch", unit="sequence")
-def bert_train(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    autocast: str = "fp32",
-    data_location: str = "resident",
-) -> Arm:
-    """Training step of a BERT classifier: two layers of 256 on 64 tokens at small size, BERT-base on 128 at full."""
-    from harness.workloads.torch import models
-
-    problem = models.bert(
-        **setting.choose(
-            small={"layers": 2, "hidden": 256, "vocabulary": 8192, "tokens": 64},
-            full={"layers": 12, "hidden": 768, "vocabulary": 30522, "tokens": 128},
+    def declare(problem_of: ProblemOf) -> Workload:
+        return register(
+            Workload(
+                name=problem_of.__name__.replace("_", "-"),
+                frameworks=("torch",),
+                unit=unit,
+                summary=(inspect.getdoc(problem_of) or "").split("\n")[0],
+                builder=partial(_arm, problem_of),
+            )
         )
-    )
-    size = batch_size or setting.choose(small=4, full=64)
-    return _arm(setting, problem, size, device, autocast, data_location)
+
+    return declare
 
 
-def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, autocast: str, data_location: str) -> Arm:
+def _arm(
+    problem_of: ProblemOf,
+    setting: Setting,
+    *,
+    batch_size: int | None = None,
+    device: str | None = None,
+    autocast: str = "fp32",
+    data_location: str = "resident",
+    memory_format: str = "contiguous",
+    compile_mode: str = "eager",
+    cuda_graphs: bool = False,
+    optimizer: str | None = None,
+    accumulation: int = 1,
+    attention: str | None = None,
+    activation_checkpointing: bool = False,
+) -> Arm:
     """Return the arm that trains on a few batches in turn, resident on the device or sent there and back."""
+    from harness.workloads.torch import devices
+    from harness.workloads.torch.compiling import compiled
+    from harness.workloads.torch.trainer import Trainer
+    from harness.workloads.torch.transformer_layers import attending, with_layers
+
+    problem, usual_size = problem_of(setting)
+    size = batch_size or usual_size
+    if size % accumulation:
+        raise Unavailable(f"a batch of {size} cannot be learnt in {accumulation} equal parts")
+    trainer = Trainer(
+        with_layers(problem.model, attention=attention, activation_checkpointing=activation_checkpointing),
+        seed=setting.seed,
+        device=devices.chosen(device),
+        autocast=autocast,
+        memory_format=memory_format,
+        optimizer=problem.optimizer(optimizer),
+        accumulation=accumulation,
+    )
+    if cuda_graphs:
+        _record(trainer, problem, size // accumulation, autocast=autocast, compile_mode=compile_mode)
+    arm = attending(_on_batches(trainer, problem, size, data_location == "resident", bool(optimizer)), attention)
+    kind = (autocast, memory_format, size, attention, activation_checkpointing, accumulation)
+    return compiled(arm, trainer.model, compile_mode, setting, *kind)
+
+
+def _record(trainer: Any, problem: Any, size: int, **options: str) -> None:
+    """Record the passes of a trainer's model as CUDA graphs, for so many items at a time."""
+    import torch
+
+    from harness.workloads.torch.recording import need_recording, record
+
+    need_recording(trainer.device, **options)
+    inputs, _ = trainer.laid_out(*problem.batch(size, torch.Generator()))
+    record(trainer.model, inputs.to(trainer.device))
+
+
+def _on_batches(trainer: Any, problem: Any, size: int, stays: bool, shares: bool) -> Arm:
+    """Return the arm of a trainer, whose batches stay on the device or not; ``shares`` observes the optimiser's."""
     import torch
 
     from harness.workloads.data.rotation import VARIANTS, Rotation
-    from harness.workloads.torch import devices
-    from harness.workloads.torch.trainer import Trainer
 
-    trainer = Trainer(problem.model, seed=setting.seed, device=devices.chosen(device), autocast=autocast)
-    generator = torch.Generator().manual_seed(setting.seed)
-    batches = [problem.batch(batch_size, generator) for _ in range(VARIANTS)]
+    generator = torch.Generator().manual_seed(trainer.seed)
+    batches = [trainer.laid_out(*problem.batch(size, generator)) for _ in range(VARIANTS)]
 
     def resident() -> Any:
         return trainer.train_on(*rotation.take())
@@ -121,18 +106,91 @@ def _arm(setting: Setting, problem: Any, batch_size: int, device: str | None, au
         trainer.reset()
         rotation.restart()
 
-    if data_location == "resident":
+    def observe() -> dict[str, float]:
+        return {"optimizer_share": trainer.optimizer_share(*(part.to(trainer.device) for part in rotation.take()))}
+
+    if stays:
         batches = [(inputs.to(trainer.device), labels.to(trainer.device)) for inputs, labels in batches]
     rotation = Rotation(batches)
-    stays = data_location == "resident"
-    batch_bytes = batch_size * problem.item_bytes
-    return trainer.arm(
+    batch_bytes = size * problem.item_bytes
+    return trainer.arm(  # type: ignore[no-any-return]  # the trainer is imported with PyTorch
         resident if stays else round_trip,
         problem.network,
-        batch_size,
+        size,
         read_bytes=batch_bytes,
         sent_bytes=0 if stays else batch_bytes,
         reset=reset,
         checked_steps=2,  # the second step's output shows what the first one learnt
         inputs=rotation.shown,
+        observe=observe if shares else None,
     )
+
+
+@_training(unit="image")
+def cnn_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of a small CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
+    from harness.workloads.torch import models
+
+    return models.cnn(), setting.choose(small=32, full=256)
+
+
+@_training(unit="row")
+def mlp_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of the sequential network 784-128-10."""
+    from harness.workloads.torch import models
+
+    return models.mlp(), setting.choose(small=256, full=1024)
+
+
+@_training(unit="row")
+def narrow_mlp_train(setting: Setting) -> tuple[Any, int]:
+    """Training step, with AdamW, of 32 residual layers of 32 units: 128 small tensors of weights."""
+    from harness.workloads.torch import models
+
+    return models.narrow_mlp(), setting.choose(small=32, full=1024)
+
+
+@_training(unit="image")
+def resnet18_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of ResNet-18, on 48×48 images at small size and 224×224 at full."""
+    from harness.workloads.torch import models
+
+    problem = models.resnet18(**setting.choose(small={"side": 48, "classes": 10}, full={"side": 224, "classes": 1000}))
+    return problem, setting.choose(small=4, full=128)
+
+
+@_training(unit="image")
+def resnet50_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of ResNet-50 v1.5, on 64×64 images at small size and 224×224 at full."""
+    from harness.workloads.torch import models
+
+    problem = models.resnet50(**setting.choose(small={"side": 64, "classes": 10}, full={"side": 224, "classes": 1000}))
+    return problem, setting.choose(small=2, full=128)
+
+
+@_training(unit="sequence")
+def bert_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of a BERT classifier: two layers of 256 on 64 tokens at small size, BERT-base on 128 at full."""
+    from harness.workloads.torch import models
+
+    problem = models.bert(
+        **setting.choose(
+            small={"layers": 2, "hidden": 256, "vocabulary": 8192, "tokens": 64},
+            full={"layers": 12, "hidden": 768, "vocabulary": 30522, "tokens": 128},
+        )
+    )
+    return problem, setting.choose(small=4, full=64)
+
+
+@_training(unit="sequence")
+def long_bert_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of a BERT classifier on 512 tokens: four layers of 64 at small size, BERT-base at full."""
+    from harness.workloads.torch import models
+
+    problem = models.bert(
+        **setting.choose(
+            small={"layers": 4, "hidden": 64, "vocabulary": 1024, "tokens": 512},
+            full={"layers": 12, "hidden": 768, "vocabulary": 30522, "tokens": 512},
+        )
+    )
+    return problem, setting.choose(small=4, full=32)

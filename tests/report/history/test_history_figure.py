@@ -1,11 +1,31 @@
 """A technique over many runs: what is drawn is what was measured, and the title says what changed."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from golden import close, lines, marks
 from made_up import history, results
 
 from harness.report.history.section import over_time
+
+
+def figure_of(runs: int, workload: str, off):
+    """Draw AMP over so many runs in which nothing changes but one workload's speedup, by a logarithm for each run."""
+    past = history(results(runs, step=1.0))
+    seen = past.observations
+    moved = (seen["workload"] == workload) & ~seen["baseline"]
+    by = np.where(moved, off(seen["run"].cat.codes.to_numpy()), 0.0)
+    changed = {name: seen[name] + by for name in ("log_effect", "log_low", "log_high")}
+    (drawn,) = over_time(replace(past, observations=seen.assign(**changed))).figures
+    return drawn
+
+
+def level_lines(drawn, *, longer_than: float) -> list[np.ndarray]:
+    """Return the horizontal lines of two points that are neither as wide as the axes nor a tick."""
+    two = [line for line in lines(drawn) if len(line) == 2 and np.isclose(*line[:, 1])]
+    return [line for line in two if longer_than < np.ptp(line[:, 0]) < 30]
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +76,25 @@ def test_two_machines_have_a_panel_each_and_their_own_runs():
     assert [axes.get_xlabel() for axes in drawn.figure.axes] == ["runs of other", "runs of gpu-box"]
     assert drawn.data["machine"].tolist() == ["other"] * 6 + ["gpu-box"] * 6
     assert len(marks(drawn, 0)) == len(marks(drawn, 1)) == 6 * 4
+    first, last = (axes.get_legend() for axes in drawn.figure.axes)
+    assert first is None
+    assert len(last.get_texts()) == 4
+
+
+def test_an_episode_is_a_bar_along_its_runs_and_says_that_it_is_over():
+    drawn = figure_of(40, "vit-train", lambda at: -0.2 * ((at >= 18) & (at < 26)))
+    assert drawn.title.startswith("amp (torch) over 40 runs: vit-train (bf16) 1.6")
+    assert re.search(r" → 1\.3\d× \(.*\) → 1\.6\d× in runs 0019 to 0026;", drawn.title)
+    assert "A bar: an episode" in drawn.note
+    (bar,) = level_lines(drawn, longer_than=1)
+    assert bar[:, 0].tolist() == close([17.7, 25.3])
+    assert bar[0, 1] == pytest.approx(1.6 * np.exp(-0.2), rel=0.02)
+
+
+def test_a_drift_is_a_dashed_line_and_a_sentence_in_the_title():
+    drawn = figure_of(40, "vit-train", lambda at: -0.01 * at)
+    assert drawn.title.startswith("amp (torch) over 40 runs: vit-train (bf16) drifts: 0.3")
+    assert "Dashed: a drift" in drawn.note
+    (slope,) = [line for line in lines(drawn) if len(line) == 2 and np.ptp(line[:, 0]) > 1 and np.ptp(line[:, 1]) > 0.1]
+    assert slope[:, 0].tolist() == close([0, 39])
+    assert slope[1, 1] / slope[0, 1] == pytest.approx(np.exp(-0.39), rel=0.03)

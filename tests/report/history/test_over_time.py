@@ -26,6 +26,11 @@ def test_the_page_says_what_changed_last(page):
     assert (page.parent / "figures" / "history-amp-torch.svg").is_file()
 
 
+def test_the_summary_beside_the_page_says_the_same(page):
+    summary = (page.parent / "summary.md").read_text()
+    assert "| 0013 | technique | amp bf16 on resnet50-train (torch) | 1.8" in summary
+
+
 def test_every_link_of_the_navigation_leads_to_the_section(page):
     html = page.read_text()
     assert '<a href="#history">Over time</a>' in html
@@ -45,6 +50,19 @@ def test_without_a_sure_change_it_says_what_one_takes():
         [],
         "No step and no drift is sure; a step takes 5 runs on either side, a drift more.",
     )
+
+
+def test_an_episode_is_told_with_its_runs_and_counted_apart():
+    past = history(results(40, step=1.0))
+    seen = past.observations
+    while_it_lasted = seen["run"].isin(past.runs["run"][18:26]) & (seen["workload"] == "vit-train") & ~seen["baseline"]
+    over = over_time(replace(past, observations=seen.assign(log_effect=seen["log_effect"] - 0.2 * while_it_lasted)))
+    assert over.counted_changes.startswith("What changed last: 1 episode, in which a level was left and came back.")
+    ((since, of, what, became, along),) = over.rows
+    assert (since, of, what) == ("0019, until 0026", "technique", "amp bf16 on vit-train (torch)")
+    assert became.startswith("1.60× → 1.3")
+    assert became.endswith("→ 1.60×")
+    assert along == "nothing known changed at that run"
 
 
 def test_the_technique_that_moved_comes_first():

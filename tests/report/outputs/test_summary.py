@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from made_up import history, results
 from runs import REAL, STORED, arm, effect, run, save, trial
 
 from harness.reading import find_certificates, find_results
@@ -82,6 +83,25 @@ def test_nobody_is_called_and_nothing_linked_by_a_name_from_a_file(summary_of):
     (row,) = rows(text, "▲")
     inert = r"@&#8203;torvalds fixes \#&#8203;1 a@&#8203;b.co www\.evil.example https\://evil.example \| \<b\> \`x\`"
     assert inert in row
+
+
+def test_what_changed_last_is_a_table_of_what_the_page_says():
+    runs = results(24, machine="gpu|box")
+    text = report_as_text("markdown", runs[-1:], {}, history=history(runs))
+    assert "24 runs of gpu\\|box can be compared: the same machine, the same size. What changed last: 1 change." in text
+    assert "| since run | change of | what | became | along with |" in text
+    assert re.search(
+        r"\| 0013 \| technique \| amp bf16 on resnet50-train \(torch\) \| 1\.8.*× → 1\.6.*× \(.*\) \| NVIDIA driver "
+        r"570.124 → 580.65 at that run \|\n",
+        text,
+    )
+    assert "\n\n\n" not in text
+
+
+def test_two_runs_have_no_history_to_tell():
+    runs = results(2)
+    told = [report_as_text("markdown", runs[-1:], {}, history=past) for past in (history(runs), None)]
+    assert told[0] == told[1]
 
 
 def test_several_runs_stand_below_one_another_with_how_they_compare(tmp_path):

@@ -90,7 +90,7 @@ def history(tmp_path):
 
 
 def test_asv_gets_a_file_per_machine_and_commit(history, tmp_path):
-    commits, without = write_asv(history, tmp_path / "asv")
+    commits, without, _ = write_asv(history, tmp_path / "asv")
     assert (commits, without) == (2, ["example-2c-8g/0004_a"])
     results = tmp_path / "asv" / "results"
     assert sorted(str(path.relative_to(results)) for path in results.rglob("*.json")) == [

@@ -1,9 +1,6 @@
 """A history taken apart into series: the machine's course, each workload's beyond it, and each technique's effect.
 
-A case's time is its level, times the machine's course, times its workload's. Levels and courses are medians that are
-taken out in turn until they stay (median polish: Tukey 1977, Exploratory Data Analysis), so that a case may join late,
-miss runs or change by itself without bending what is common. A workload's course is that of its baselines, since a
-technique that changes moves candidates only; the machine's is what the workloads have in common.
+Times are split as everywhere, by :mod:`harness.reading.history.time_parts`; effects are compared as they are.
 """
 
 from __future__ import annotations
@@ -15,11 +12,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from harness.reading.history.time_parts import FEWEST, WORKLOAD, split
+
 Kind = Literal["machine", "workload", "technique"]
 
 _ABOUT = ["framework", "workload", "problem", "technique", "level", "against", "case"]
-_ROUNDS = 5  # of median polish; it hardly moves after the second
-_FEWEST = 3  # workloads from which on what they have in common is the machine's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,45 +39,26 @@ def parts(observations: pd.DataFrame, runs: list[str]) -> Iterator[Part]:
     yield from _of_times(seen, runs)
     measured = seen[seen["log_effect"].notna()]
     about = measured.drop_duplicates("case").set_index("case", drop=False)[_ABOUT].astype(str).T.to_dict()
-    for case, values in _table(measured, "log_effect", runs).items():
-        yield Part(kind="technique", about=about[case], values=values.dropna())
+    for case, values in _table(measured, ["case"], "log_effect", runs).iterrows():
+        yield Part(kind="technique", about=about[str(case)], values=values.dropna())
 
 
 def _of_times(seen: pd.DataFrame, runs: list[str]) -> Iterator[Part]:
-    baselines, candidates = (_courses(arms, runs) for arms in (seen[seen["baseline"]], seen[~seen["baseline"]]))
-    machine = pd.Series(0.0, index=runs)
-    if len(baselines) >= _FEWEST:
-        machine = _course(pd.DataFrame(baselines))
-        yield Part(kind="machine", about={}, values=machine.dropna())
-    for (framework, workload), course in baselines.items():
-        together = candidates.get((framework, workload))
+    times = split(_table(seen, [*WORKLOAD, "baseline", "case"], "log_s", runs))
+    if len(times.workloads) >= FEWEST:
+        yield Part(kind="machine", about={}, values=times.machine.dropna())
+    for framework, workload in times.workloads.index:
+        together = (framework, workload) in times.candidates.index
         yield Part(
             kind="workload",
             about={"framework": framework, "workload": workload},
-            values=(course - machine).dropna(),
-            shared=None if together is None else together - machine,
+            values=times.workloads.loc[(framework, workload)].dropna(),
+            shared=times.candidates.loc[(framework, workload)] if together else None,
         )
 
 
-def _courses(seen: pd.DataFrame, runs: list[str]) -> dict[tuple[str, str], pd.Series[float]]:
-    """Return each workload's course, by framework and workload."""
-    table = _table(seen, "log_s", runs)
-    cases = seen.drop_duplicates("case").astype({"case": str, "framework": str, "workload": str})
-    places = cases.groupby(["framework", "workload"], sort=False)["case"]
-    return {(str(place[0]), str(place[1])): _course(table[[*names]]) for place, names in places}
-
-
-def _course(table: pd.DataFrame) -> pd.Series[float]:
-    """Return what the columns have in common, by run."""
-    course = pd.Series(0.0, index=table.index)
-    for _ in range(_ROUNDS):
-        course = table.sub(table.sub(course, axis=0).median(), axis=1).median(axis=1)
-    return course
-
-
-def _table(seen: pd.DataFrame, column: str, runs: list[str]) -> pd.DataFrame:
-    """Return one column per case and one row per run."""
-    table = seen.assign(run=seen["run"].astype(str), case=seen["case"].astype(str)).pivot(
-        index="run", columns="case", values=column
-    )
-    return table.reindex(runs).replace([np.inf, -np.inf], np.nan)
+def _table(seen: pd.DataFrame, arms: list[str], column: str, runs: list[str]) -> pd.DataFrame:
+    """Return one row per arm and one column per run."""
+    texts = dict.fromkeys([name for name in ("run", *arms) if name != "baseline"], str)
+    table = seen.astype(texts).pivot(index=arms, columns="run", values=column)
+    return table.reindex(columns=runs).replace([np.inf, -np.inf], np.nan)

@@ -6,7 +6,8 @@ step explains it and does not hide it.
 The machine, its workloads and its techniques' effects are three questions, and all series of a kind share one
 false-discovery rate (Benjamini and Hochberg 1995). It holds for these p-values although a trial's effects share their
 baseline, since that makes them rise and fall together (Benjamini and Yekutieli 2001); a series in which nothing was
-found counts with a p-value of 1.
+found counts with a p-value of 1. Episodes, which are over and no changes any more, are questions of their own: many of
+them must not make it easier for a step to be told.
 
 A history is looked at anew each time, and nothing is kept that could be stale. So a run that is added costs as much as
 the runs that are looked at: the newest so many, which bounds time and memory however long a history grows.
@@ -34,13 +35,14 @@ _DISCOVERIES = 0.05  # share of the reported changes that may be none
 _NEWEST = 1_000  # runs
 _TOGETHER = 0.5  # share of a baseline's step that its candidates must make, too, for it to be the workload's
 
-_Tested = tuple[Part, pd.DataFrame, Course, Step | Drift | None]
+_Tested = tuple[str, Part, pd.DataFrame, Course, Step | Drift | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """One change of one series: a step, dated to the first run after it, or a drift, dated to the series' first run.
 
+    An episode is a step that is over, ``until`` its last run: the level is what it was before, and nothing has changed.
     ``before`` and ``after`` are levels: speedups of a technique; times of a machine or a workload as a share of those
     before. ``ratio`` is the level after over the level before, for a drift over 100 runs, with its interval at 99 %.
     ``last`` is the run before a step, and ``environment`` what changed between the two, in words; both "" for a drift.
@@ -48,7 +50,7 @@ class Change:
     """
 
     kind: Kind
-    shape: Literal["step", "drift"]
+    shape: Literal["step", "drift", "episode"]
     machine: str
     size: str
     since: str
@@ -60,6 +62,7 @@ class Change:
     high: float
     p_value: float
     environment: str
+    until: str = ""
     framework: str = ""
     workload: str = ""
     problem: str = ""
@@ -81,19 +84,19 @@ def changes(
     tested = list(_tested(list(_comparable(history, newest)), margin))
     if not tested:
         return []
-    sure = _sure([part.kind for part, *_ in tested], [found.p_value if found else 1.0 for *_, found in tested])
+    sure = _sure([question for question, *_ in tested], [found.p_value if found else 1.0 for *_, found in tested])
     told = [
         _change(part, runs, seen, found)
-        for (part, runs, seen, found), p_value in zip(tested, sure, strict=True)
+        for (_, part, runs, seen, found), p_value in zip(tested, sure, strict=True)
         if found and p_value <= discoveries
     ]
     return sorted(told, key=lambda change: (-order[change.since], change.p_value))
 
 
-def _sure(kinds: list[Kind], p_values: list[float]) -> pd.Series[float]:
-    """Return p-values corrected for how many there are of their kind."""
-    by_kind = pd.Series(p_values, dtype=float).groupby(kinds)
-    return by_kind.transform(lambda each: stats.false_discovery_control(each))
+def _sure(questions: list[str], p_values: list[float]) -> pd.Series[float]:
+    """Return p-values corrected for how many there are of their question."""
+    by_question = pd.Series(p_values, dtype=float).groupby(questions)
+    return by_question.transform(lambda each: stats.false_discovery_control(each))
 
 
 def _comparable(history: History, newest: int) -> Iterator[tuple[Part, pd.DataFrame]]:
@@ -108,7 +111,7 @@ def _comparable(history: History, newest: int) -> Iterator[tuple[Part, pd.DataFr
 
 
 def _tested(compared: list[tuple[Part, pd.DataFrame]], margin: float) -> Iterator[_Tested]:
-    """Yield each change of each series; None where a series has none, for that is a finding, too.
+    """Yield the answers to both questions of each series; None where there is none, for that is a finding, too.
 
     What seems to change is looked at again with the autocorrelation that series of its kind have: one series tells its
     own poorly, and those in which it seems low are those that seem to change.
@@ -121,10 +124,13 @@ def _tested(compared: list[tuple[Part, pd.DataFrame]], margin: float) -> Iterato
         if seen[place].found or seen[place].drift:
             seen[place] = course(values[place], margin=margin, alpha=ALPHA, alike=alike[place])
         steps = [step for step in sized(seen[place], margin=margin) if _is_shared(part, step, seen[place])]
-        drifts = filter(None, [seen[place].drift])
-        found: list[Step | Drift | None] = [*steps, *drifts]
-        for each in found or [None]:
-            yield part, runs, seen[place], each
+        answers: dict[str, list[Step | Drift | None]] = {
+            "lasting": [*(step for step in steps if step.over is None), *filter(None, [seen[place].drift])],
+            "over": [step for step in steps if step.over],
+        }
+        for question, found in answers.items():
+            for each in found or [None]:
+                yield f"{part.kind}, {question}", part, runs, seen[place], each
 
 
 def _is_shared(part: Part, step: Step, seen: Course) -> bool:
@@ -144,8 +150,9 @@ def _around(at: int, seen: Course) -> tuple[int, int]:
 
 def _change(part: Part, runs: pd.DataFrame, seen: Course, found: Step | Drift) -> Change:
     names = list(part.values.index)
+    over = None
     if isinstance(found, Step):
-        at, factor = found.at, found.ratio
+        at, over, factor = found.at, found.over, found.ratio
         start = _around(at, seen)[0]
     else:
         at, factor = 0, ratio_of(found.per_run * (len(names) - 1))
@@ -153,11 +160,12 @@ def _change(part: Part, runs: pd.DataFrame, seen: Course, found: Step | Drift) -
     level = float(np.median(seen.levelled[start : at or seen.bounds[1]])) if part.kind == "technique" else 0.0
     return Change(
         kind=part.kind,
-        shape="step" if at else "drift",
+        shape="episode" if over else "step" if at else "drift",
         machine=str(runs["machine"].iloc[0]),
         size=str(runs["size"].iloc[0]),
         since=names[at],
         last=names[at - 1] if at else "",
+        until=names[over - 1] if over else "",
         before=ratio_of(level),
         after=ratio_of(level) * factor,
         ratio=found.ratio,

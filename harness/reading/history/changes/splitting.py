@@ -6,14 +6,17 @@ one outlier from being a segment. The penalty is low enough to propose too many,
 
 A boundary is kept where the Wilcoxon test between its two segments stays significant once it is corrected twice: its
 normal deviate is divided by what the neighbours' autocorrelation does to it, and its p-value multiplied by the number
-of places where the boundary might have been. The least significant one is taken out first, until all that are left
-hold. Nothing here is drawn by chance.
+of places where the boundary might have been. The more runs resemble each other, the less differ the tests at places
+near each other, and the fewer places count: fewer by as much as a mean's standard error grows, with which first-order
+autoregressions in simulations kept the level. The least significant boundary is taken out first, until all that are
+left hold. Nothing here is drawn by chance.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import ruptures
@@ -24,7 +27,7 @@ from harness.reading.history.autocorrelation import autocorrelation, inflation, 
 
 SHORTEST = 5  # runs in a segment
 _PENALTY = 2.0  # times log n: the least that a boundary must gain to be proposed, in variances of the scores
-_FAR = 4.0  # spreads from the median, beyond which a value counts as that far off when a boundary is dated
+_FAR = 4.0  # spreads from both levels, beyond which a value counts as that far off when a boundary is dated
 _OF_NEIGHBOURS = 0.954  # median distance of two independent normal values, in standard deviations
 _EXACT = 8  # values in the smaller segment up to which the test's distribution is enumerated
 _APART = 0.95  # share of pairs across a boundary that are ordered alike, from which on ranks cannot tell how far apart
@@ -56,11 +59,19 @@ def boundaries(values: NDArray[np.float64], alpha: float, alike: float = 0.0) ->
 
 
 def _candidates(values: NDArray[np.float64]) -> list[int]:
+    """Return where the level may change, in order: of the whole series, and within each segment of it by itself.
+
+    Beside a large step the scores of a smaller one lie too close together to be proposed at once.
+    """
     number = len(values)
     if number < 2 * SHORTEST:
         return []
     search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(_scores(values)[:, None])
-    return [int(place) for place in search.predict(pen=_PENALTY * math.log(number))[:-1]]
+    bounds = [0, *map(int, search.predict(pen=_PENALTY * math.log(number)))]
+    if len(bounds) == 2:
+        return []
+    inside = [start + place for start, end in pairwise(bounds) for place in _candidates(values[start:end])]
+    return sorted([*bounds[1:-1], *inside])
 
 
 def _scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -80,35 +91,45 @@ def _dated(values: NDArray[np.float64], found: list[int]) -> list[int]:
 def best_split(values: NDArray[np.float64]) -> int:
     """Return where two levels part the values best, by least squares of the values with what lies far off drawn in.
 
-    Scores would date worse, for they draw in what lies only a little off, too.
+    What is far off lies far from both levels, which either the ranks or the values themselves tell about: the ranks
+    where a few values are outliers, the values where a large step was made a few runs ago. Of both the place counts
+    that leaves the least absolute residuals.
     """
+    reach = _FAR * np.median(np.abs(np.diff(values))) / _OF_NEIGHBOURS
+    places = [_least_squares(stats.rankdata(values)), _least_squares(values)]
+    if reach:
+        places = [_least_squares(_drawn_in(values, place, float(reach))) for place in places]
+    return min(places, key=lambda place: float(np.abs(residuals(values, [0, place, len(values)])).sum()))
+
+
+def _drawn_in(values: NDArray[np.float64], about: int, reach: float) -> NDArray[np.float64]:
+    """Return the values, none farther than a reach from both levels before and after a place."""
+    levels = np.median(values[:about]), np.median(values[about:])
+    return np.asarray(np.clip(values, min(levels) - reach, max(levels) + reach))
+
+
+def _least_squares(values: NDArray[np.float64]) -> int:
+    """Return where two means part the values best."""
     number = len(values)
     before = np.arange(SHORTEST, number - SHORTEST + 1)
-    sums = np.cumsum(_drawn_in(values))[before - 1]
+    sums = np.cumsum(values - values.mean())[before - 1]
     return int(before[np.argmax(sums**2 / (before * (number - before)))])
-
-
-def _drawn_in(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values about 0, none farther from the median than some spreads, as neighbours tell the spread."""
-    reach = _FAR * np.median(np.abs(np.diff(values))) / _OF_NEIGHBOURS
-    middle = np.median(values)
-    clipped = np.clip(values, middle - reach, middle + reach) if reach else _scores(values)
-    return np.asarray(clipped - clipped.mean())
 
 
 def _tested(values: NDArray[np.float64], found: list[int], alike: float) -> list[Boundary]:
     bounds = [0, *found, len(values)]
     phi = max(autocorrelation(residuals(values, bounds), fitted=len(bounds) - 1), alike)
-    places = len(values) - 2 * SHORTEST + 1
+    places = max(1.0, (len(values) - 2 * SHORTEST + 1) / math.sqrt((1 + phi) / (1 - phi)))
     tested = []
     for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
         inflated = inflation((at - start, end - at), phi)
-        p_value = _p_value(values[start:at], values[at:end], inflated)
+        p_value = chance(values[start:at], values[at:end], inflated)
         tested.append(Boundary(at=at, p_value=min(1.0, places * p_value), inflation=inflated))
     return tested
 
 
-def _p_value(before: NDArray[np.float64], after: NDArray[np.float64], inflated: float) -> float:
+def chance(before: NDArray[np.float64], after: NDArray[np.float64], inflated: float) -> float:
+    """Return the chance of two such segments where the level is the same, with the variance's inflation."""
     numbers = len(before), len(after)
     small = min(numbers) <= _EXACT and len(np.unique(np.concatenate([before, after]))) == sum(numbers)
     test = stats.mannwhitneyu(before, after, method="exact" if small else "asymptotic")

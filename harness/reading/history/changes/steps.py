@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from harness.reading.history.changes.drift import Course, course, ratio_of
+from harness.reading.history.changes.episodes import episodes
 from harness.reading.history.changes.splitting import Boundary
 
 ALPHA = 0.05  # chance of a false step in a stationary series, at most about this, however long it is
@@ -23,7 +24,8 @@ class Step:
 
     ``ratio`` is the level after over the level before, the Hodges–Lehmann estimate between the two segments, with its
     rank interval at 99 %, widened for autocorrelation; unbounded where the segments are too short for one.
-    ``p_value`` is corrected for the search over the series.
+    ``p_value`` is corrected for the search over the series. ``over`` is the index of the first value at which the level
+    was back, if the step was an episode; None where it was not, or not yet.
     """
 
     at: int
@@ -31,25 +33,32 @@ class Step:
     low: float
     high: float
     p_value: float
+    over: int | None = None
 
 
 def steps(values: NDArray[np.float64], *, margin: float = 0.01, alpha: float = ALPHA) -> list[Step]:
     """Return the steps of a series of natural logarithms, in order; one of no more than ``margin`` is none.
 
-    A slow drift is no step: where a series has one, the steps are those of the series without it.
+    Those that are over are among them. A slow drift is no step: where a series has one, the steps are those of the
+    series without it.
     """
     return sized(course(values, margin=margin, alpha=alpha), margin=margin)
 
 
 def sized(seen: Course, *, margin: float) -> list[Step]:
-    """Return the steps of a series that are larger than a margin."""
+    """Return the steps of a series that are larger than a margin; the end of an episode is none of its own."""
     parts = [seen.levelled[start:end] for start, end in pairwise(seen.bounds)]
-    found = [_step(boundary, *pair) for boundary, pair in zip(seen.found, pairwise(parts), strict=True)]
+    over = episodes(seen.levelled, seen.found, margin)
+    found = [
+        _step(boundary, over.get(boundary), *pair)
+        for boundary, pair in zip(seen.found, pairwise(parts), strict=True)
+        if boundary not in over.values()
+    ]
     return [step for step in found if abs(math.log(step.ratio)) > margin]
 
 
-def _step(boundary: Boundary, before: NDArray[np.float64], after: NDArray[np.float64]) -> Step:
-    """Return a step with its size.
+def _step(boundary: Boundary, over: Boundary | None, before: NDArray[np.float64], after: NDArray[np.float64]) -> Step:
+    """Return a step with its size; an episode is as sure as its less sure end.
 
     Hodges and Lehmann 1963, Annals of Mathematical Statistics 34; the interval is Moses' (Hollander, Wolfe and Chicken
     2014, Nonparametric Statistical Methods, section 4.3).
@@ -60,4 +69,5 @@ def _step(boundary: Boundary, before: NDArray[np.float64], after: NDArray[np.flo
     outside = math.floor(len(shifts) / 2 - stats.norm.isf((1 - _CONFIDENCE) / 2) * spread)
     low, high = (shifts[outside], shifts[-1 - outside]) if outside >= 0 else (-math.inf, math.inf)
     middle, low, high = (ratio_of(float(value)) for value in (np.median(shifts), low, high))
-    return Step(at=boundary.at, ratio=middle, low=low, high=high, p_value=boundary.p_value)
+    p_value = max(each.p_value for each in (boundary, over) if each)
+    return Step(at=boundary.at, ratio=middle, low=low, high=high, p_value=p_value, over=over.at if over else None)

@@ -12,6 +12,7 @@ import pandas as pd
 from harness.errors import BadInput
 from harness.reading.history.observations import History, describe, observe
 from harness.reading.history.storage.index import history
+from harness.reading.history.storage.locations import local_path
 from harness.units import plural
 from harness.untrusted import shown
 
@@ -42,7 +43,7 @@ def select(text: str, known: History) -> tuple[History, list[str]]:
     - ``machine:NAME``: all runs of a machine, by its name or a part that no other machine's name has
     - a number, such as ``7`` or ``0007``, that one machine has
     - a name, such as ``quick`` (the newest of that name), ``0007_quick`` or ``MACHINE/0007_quick``
-    - a result file, or a folder of them, which need not be in the history
+    - a result file, or a folder or a URL of them, which need not be in the history
     - a pattern, such as ``quick*``, of names; or else of files
 
     Raises:
@@ -122,13 +123,13 @@ def _from_files(part: str, known: History) -> tuple[History, list[str]]:
         raise BadInput(f"{shown(part)}: no such run or file; {_there_is(known.runs)}; give {WAYS}")
     chosen: list[str] = []
     for path in matches:
-        known, runs = _opened(Path(path), known)
+        known, runs = _opened(path, known)
         chosen += runs
     return known, chosen
 
 
-def _opened(path: Path, known: History) -> tuple[History, list[str]]:
-    """Return the runs in a file or a folder; those that are not known come after the last known one."""
+def _opened(path: str, known: History) -> tuple[History, list[str]]:
+    """Return the runs in a file, in a folder or at a URL; those that are not known come after the last known one."""
     here = dict(zip(map(_whole, known.runs["path"]), known.runs["run"], strict=True)) if len(known.runs) else {}
     if _whole(path) in here:
         return known, [here[_whole(path)]]
@@ -147,7 +148,9 @@ def _joined(known: History, found: History, names: dict[str, str]) -> History:
         chosen = more[more["run"].isin(list(names))]
         renamed = chosen.assign(run=chosen["run"].astype(str).replace(names))
         frames.append(pd.concat([before, renamed], ignore_index=True) if len(before) else renamed)
-    return History(runs=frames[0], observations=frames[1], remarks=known.remarks)
+    said = {str(error): error for error in (*known.unreadable, *found.unreadable)}
+    remarks = tuple(dict.fromkeys((*known.remarks, *found.remarks)))
+    return History(runs=frames[0], observations=frames[1], remarks=remarks, unreadable=tuple(said.values()))
 
 
 def _there_is(runs: pd.DataFrame) -> str:
@@ -168,11 +171,13 @@ def _is_pattern(part: str) -> bool:
 
 
 def _exists(path: str) -> bool:
+    here = local_path(path)
     try:
-        return Path(path).exists()
+        return here is None or here.exists()
     except (OSError, ValueError):  # a name that no file can have
         return False
 
 
-def _whole(path: str | Path) -> str:
-    return str(Path(path).absolute())
+def _whole(path: str) -> str:
+    here = local_path(path)
+    return path if here is None else str(here.absolute())

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from harness.reading.history.comparing.cases import CASE, by_case, in_both
 from harness.reading.history.comparing.shifts import Floats, means_of, shifts, shifts_of_unknown_spread
 from harness.reading.history.comparing.sides import Side, every_run
-from harness.reading.history.comparing.time_parts import CASE, WORKLOAD, TimeParts, by_case, in_both
 from harness.reading.history.gate.limits import Limits
+from harness.reading.history.time_parts import WORKLOAD
 
 _STANDING = {"same": "carries over", "faster": "grows", "slower": "shrinks", "undecided": "unclear"}
 _ABOUT = ["trial", "module", "problem", "fixed", "technique", "level"]
@@ -20,14 +21,17 @@ _ALPHA = 0.01  # of a run that does not say how sure its intervals are
 
 
 def technique_shifts(
-    observations: pd.DataFrame, runs: pd.DataFrame, parts: TimeParts, before: Side, after: Side, limits: Limits,
+    observations: pd.DataFrame, runs: pd.DataFrame, times: pd.DataFrame, before: Side, after: Side, limits: Limits,
     learnt: bool,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return one row per effect that both sides have, the largest decided shifts first."""
+    """Return one row per effect that both sides have, the largest decided shifts first.
+
+    ``times`` are those of the cases beyond the machine's part.
+    """
     names = every_run(before, after)
     effects = in_both(by_case(observations, "log_effect", names), before.runs, after.runs)
     lows, highs = (by_case(observations, name, names).reindex(effects.index) for name in ("log_low", "log_high"))
-    about = _about(observations, parts, before, after)
+    about = _about(observations, times, before, after)
     told = effects.join(about[["technique"]]).reset_index()
     zones = np.log1p([limits.margin_of(*each) for each in zip(told["technique"], told["workload"], strict=True)])
     if learnt:
@@ -58,9 +62,9 @@ def _standings(found: pd.DataFrame, zones: Floats) -> list[str]:
     return ["flips" if flip else _STANDING[verdict] for flip, verdict in zip(flips, found["verdict"], strict=True)]
 
 
-def _about(observations: pd.DataFrame, parts: TimeParts, before: Side, after: Side) -> pd.DataFrame:
+def _about(observations: pd.DataFrame, times: pd.DataFrame, before: Side, after: Side) -> pd.DataFrame:
     """Return what each case is, and how the times of its baseline and of itself shifted beyond the machine's."""
-    moved = means_of(-parts.cases, before, after)
+    moved = means_of(-times, before, after)
     texts = dict.fromkeys([*CASE, *_ABOUT], str)
     seen = observations.astype(texts).drop_duplicates(CASE).set_index(CASE)
     arms = seen[[*_ABOUT, "baseline"]].assign(own_shift=moved["after"] - moved["before"])

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from harness.reading.history.gate.learning import Matrix, Spread, fenced, learn, mean, median
+from harness.reading.history.gate.ranks import chance_by_ranks
 
-LEAST_RUNS = 5  # from which a spread is learnt; with five a side a test on runs held its level (docs/history.md)
+# From which a spread is learnt: the order of two sets of so many can show a difference at 1 %, 2 / C(10, 5) = 0.8 %;
+# that of four cannot, 2 / C(8, 4) = 2.9 %.
+LEAST_RUNS = 5
 # Numbers of newest runs that are looked at together, since what departs by little takes several, and the variance of
 # their median where one run has 1 (Teichroew 1956, *Annals of Mathematical Statistics* 27, 410-426).
 SPANS = {1: 1.0, 2: 0.5, 3: 0.4487, 5: 0.2868}
+_MOST_NEW = max(SPANS)  # of which the order is looked at, too: that of fewer tells little
 _LEAST_PAST, _TAIL = 50, 0.01  # spans of the past that tell what is rare; the share of them that is its tail
 _LEAST_TAIL = 10  # spans in it
 
@@ -38,7 +42,7 @@ class Departures:
 
     ``error`` is the standard error, ``narrowest`` the smallest of any span, and ``freedom`` that of the spread behind
     it, which is known from ``learnt`` runs. So many ``runs`` stand against the ``span`` newest ones, of which the first
-    is at the position ``first``. ``p`` is the chance of such a departure, at any span, where nothing changed; not a
+    is at the position ``first``. ``p`` is the chance of such a departure, in any look, where nothing changed; not a
     number where there is nothing to compare.
     """
 
@@ -63,22 +67,20 @@ def departures(values: Matrix, rows: Rows, doubt: Matrix | None = None) -> Depar
     """
     doubt = np.zeros_like(values) if doubt is None else doubt
     each = [_at(span, values, rows, doubt) for span in SPANS]
+    each.append(_by_ranks(each[-1], values, rows, doubt))
     chances = np.array([found["p"] for found in each])
     tried = np.isfinite(chances).sum(axis=0)
     surest = np.where(tried, np.argmin(np.where(np.isfinite(chances), chances, 2.0), axis=0), 0)
     pick = {name: np.take_along_axis(np.array([f[name] for f in each]), surest[None], axis=0)[0] for name in each[0]}
     errors = np.array([np.where(np.isfinite(found["p"]), found["error"], np.inf) for found in each])
-    p = np.minimum(pick.pop("p") * np.maximum(tried, 1), 1.0)  # Bonferroni, over the spans
-    return Departures(p=p, span=np.array(list(SPANS))[surest], narrowest=errors.min(axis=0), **pick)
+    p = np.minimum(pick.pop("p") * np.maximum(tried, 1), 1.0)  # Bonferroni, over the looks
+    return Departures(p=p, span=np.array([*SPANS, _MOST_NEW])[surest], narrowest=errors.min(axis=0), **pick)
 
 
 def _at(span: int, values: Matrix, rows: Rows, doubt: Matrix) -> dict[str, Any]:
-    """Return the departure of so many newest runs."""
+    """Return the departure of so many newest runs, by how far off they are."""
     there = np.isfinite(values)
-    new = rows.new & there
-    new &= np.cumsum(new[::-1], axis=0)[::-1] <= span
-    first = np.where(new.any(axis=0), new.argmax(axis=0), len(values))
-    before = there & (np.arange(len(values))[:, None] < first)
+    new, before, first = _parted(span, there, rows)
     reference = rows.reference & before
     known, runs = np.where(before, values, np.nan), reference.sum(axis=0)
     spread = learn(known, rows.states)
@@ -94,6 +96,25 @@ def _at(span: int, values: Matrix, rows: Rows, doubt: Matrix) -> dict[str, Any]:
         "shift": shift, "error": error, "centre": centre, "p": chance, "runs": runs,
         "learnt": before.sum(axis=0), "first": first, "deviation": spread.deviation, "freedom": spread.freedom,
     }  # fmt: skip
+
+
+def _by_ranks(found: dict[str, Any], values: Matrix, rows: Rows, doubt: Matrix) -> dict[str, Any]:
+    """Return the departure of the most newest runs, by their order; of runs that doubt themselves unusually, none."""
+    new, before, _ = _parted(_MOST_NEW, np.isfinite(values), rows)
+    reference = rows.reference & before
+    chance = chance_by_ranks(*(np.where(chosen, values, np.nan) for chosen in (new, reference)))
+    sure = _unusual(doubt, new, reference) <= found["deviation"] ** 2
+    return {**found, "p": np.where(sure & np.isfinite(found["p"]), chance, np.nan)}
+
+
+def _parted(
+    span: int, there: NDArray[np.bool_], rows: Rows
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int_]]:
+    """Return which values are those of so many newest runs, which were made before them, and where they begin."""
+    new = rows.new & there
+    new &= np.cumsum(new[::-1], axis=0)[::-1] <= span
+    first = np.where(new.any(axis=0), new.argmax(axis=0), len(there))
+    return new, there & (np.arange(len(there))[:, None] < first), first
 
 
 def _unusual(doubt: Matrix, new: NDArray[np.bool_], reference: NDArray[np.bool_]) -> Matrix:

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from harness.errors import UnreadableResult
 from harness.reading.files import nothing_in
 from harness.reading.history.observations import RUN_COLUMNS, TEXTS, History
+from harness.reading.history.storage.entries import Entry, Storage
 from harness.reading.history.storage.intake import Intake, taken_in
 from harness.reading.history.storage.kept_index import FEWEST_FILES, empty_index, folder_of, keep_index, read_index
-from harness.reading.history.storage.locations import Entry, Storage, storage_at
+from harness.reading.history.storage.locations import storage_at
 from harness.reading.history.storage.oddities import remarks
 from harness.reading.history.storage.order import Arranged, arranged
 
@@ -43,15 +44,17 @@ def history(location: Path | str) -> History:
     if folder and index is not before:
         keep_index(folder, index)
     problems = index.files.loc[index.files["problem"] != "", "problem"].tolist()
+    unreadable = [UnreadableResult(problem) for problem in problems]
     order = arranged(index.files)
     if order.runs.empty:
-        raise nothing_in(storage.location, [UnreadableResult(problem) for problem in problems])
+        raise nothing_in(storage.location, unreadable)
     observations = _observations(index.observations, order)
     runs = order.runs.assign(path=[storage.address(file) for file in order.runs["file"]])
     return History(
         runs=runs[[*RUN_COLUMNS]].reset_index(drop=True),
         observations=observations,
         remarks=remarks(order, observations, problems, storage.address),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -59,10 +62,10 @@ def up_to_date(index: Intake, storage: Storage, entries: Sequence[Entry]) -> Int
     """Return an index of these entries, itself where nothing has changed."""
     files = index.files
     marks = dict(zip(files["file"], zip(files["size_bytes"], files["mark"], strict=True), strict=True))
-    stale = [entry for entry in entries if marks.get(entry.name) != (entry.size_bytes, entry.mark)]
-    if not stale and len(entries) == len(files):
-        return index
+    stale = [entry for entry in entries if not entry.mark or marks.get(entry.name) != (entry.size_bytes, entry.mark)]
     fresh, same = taken_in(storage, stale, dict(zip(files["file"], files["digest"], strict=True)))
+    if len(entries) == len(files) and _told_nothing(files, fresh, same):
+        return index
     unchanged = {entry.name for entry in entries} - {entry.name for entry in stale} | {*same}
     kept = _only(index, unchanged)
     _mark(kept.files, same)
@@ -74,6 +77,16 @@ def up_to_date(index: Intake, storage: Storage, entries: Sequence[Entry]) -> Int
         files=pd.concat([part.files for part in parts], ignore_index=True),
         observations=together.unify_dictionaries().combine_chunks(),
     )
+
+
+def _told_nothing(files: pd.DataFrame, fresh: Sequence[Intake], same: dict[str, Entry]) -> bool:
+    """Say whether reading files again told nothing: each is the same, or cannot be read for the same reason."""
+    bad = files[files["problem"] != ""]
+    marks = {*zip(files["file"], files["mark"], strict=True)}
+    problems = {*zip(bad["file"], bad["mark"], bad["problem"], strict=True)}
+    columns = ["file", "mark", "problem"]
+    again = {row for part in fresh for row in part.files[columns].itertuples(index=False, name=None)}
+    return again <= problems and marks.issuperset((name, entry.mark) for name, entry in same.items())
 
 
 def _only(index: Intake, names: set[str]) -> Intake:

@@ -11,19 +11,21 @@ from typing import Any
 import joblib
 import pandas as pd
 import pyarrow as pa
+from tqdm import tqdm
 
 from harness.errors import UnreadableResult
 from harness.reading.files import Result, as_result
 from harness.reading.history.observations import KINDS, RUN_COLUMNS, TEXTS, describe, observe
+from harness.reading.history.storage.entries import Entry, Storage
 from harness.reading.history.storage.foreign import foreign_run
-from harness.reading.history.storage.locations import Entry, Storage
 from harness.record import KEY
 from harness.stored import from_json
-from harness.untrusted import document_in, refused_in_one_line
+from harness.untrusted import MOST_BYTES, document_in, refused_in_one_line
 
 _FETCHED_FILES = 16  # side by side, from a storage elsewhere
 _BATCH_FILES, _BATCH_BYTES = 64, 8 * 2**20  # that become one table; what is parsed takes up to sixty times as much
 _WORTH_PROCESSES_BYTES = 48 * 2**20  # some 50 files, a few seconds' work; starting processes takes one
+_LONG_S = 2
 FILE_COLUMNS = (
     "file", "size_bytes", "mark", "digest", "problem", "schema", "foreign",
     *(name for name in RUN_COLUMNS if name != "path"),
@@ -75,9 +77,19 @@ def taken_in(
     total_bytes = sum(entry.size_bytes for entry in entries)
     jobs = min(joblib.cpu_count(), total_bytes // _WORTH_PROCESSES_BYTES + 1)
     if jobs == 1:
-        return [examined(batch) for batch in batches], same
+        return list(_told(map(examined, batches), len(entries))), same
     work = (joblib.delayed(examined)(batch) for batch in batches)
-    return joblib.Parallel(n_jobs=jobs, batch_size=1)(work), same
+    parts = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(work)
+    return list(_told(parts, len(entries))), same
+
+
+def _told(parts: Iterable[Intake], files: int) -> Iterator[Intake]:
+    """Yield what is read; where that takes long, a line on the terminal says how far it is, and goes away."""
+    said = "Reading results into the index: {n_fmt} of {total_fmt} files, about {remaining} left"
+    with tqdm(total=files, bar_format=said, delay=_LONG_S, leave=False, disable=None) as line:  # None: no terminal
+        for part in parts:
+            yield part
+            line.update(len(part.files))
 
 
 def examined(batch: Sequence[_Opened]) -> Intake:
@@ -118,8 +130,15 @@ def _opened(
 
 
 def _in_parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    for begin in range(0, len(entries), _FETCHED_FILES):
-        yield entries[begin : begin + _FETCHED_FILES]
+    """Yield so many files as are fetched side by side."""
+    part: list[Entry] = []
+    for entry in entries:
+        if part and (len(part) == _FETCHED_FILES or sum(each.size_bytes for each in [*part, entry]) > MOST_BYTES):
+            yield part
+            part = []
+        part.append(entry)
+    if part:
+        yield part
 
 
 def _batched(opened: Iterable[_Opened]) -> Iterator[list[_Opened]]:

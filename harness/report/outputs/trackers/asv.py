@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import BadInput
 from harness.reading.history.commits import Commit, commit_of
 from harness.reading.history.observations import History
 from harness.reading.table import rows_of
 from harness.report.outputs.trackers.names import exact, named
+from harness.report.publishing import Published, publish
 
 _ENVIRONMENT = "existing"  # asv's name for an environment that it did not make
 _MOST_CHARACTERS = 150  # of a benchmark's name, which becomes that of a file
@@ -36,18 +36,20 @@ _CONFIGURATION = {
 }
 
 
-def write_asv(history: History, folder: Path) -> tuple[int, list[str]]:
-    """Write every run that names its commit; return of how many commits, and the names of runs that name none.
+def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Published]:
+    """Write every run that names its commit, below a folder or a URL.
 
-    asv keeps one result per machine and commit: of several runs the last one. It has room for quartiles of times, which
-    a history does not keep, and for no interval of an effect. ``asv.conf.json`` is written where there is none, for a
-    ``folder`` in the root of the repository.
+    Returned is of how many commits, the names of runs that name none, and how many files were written. asv keeps one
+    result per machine and commit: of several runs the last one. It has room for quartiles of times, which a history
+    does not keep, and for no interval of an effect. ``asv.conf.json`` is written where there is none, for a ``folder``
+    in the root of the repository.
 
     Raises:
         BadInput: the folder cannot be written.
     """
     without: list[str] = []
     benchmarks: dict[str, Any] = {}
+    files: dict[str, bytes] = {}
     commits: set[str] = set()
     by_run = dict(list(history.observations.groupby("run", sort=False, observed=True)))
     for run in rows_of(history.runs):
@@ -58,23 +60,16 @@ def write_asv(history: History, folder: Path) -> tuple[int, list[str]]:
         commits.add(commit.id)
         results, machine = _results(found), _machine(run)
         benchmarks |= {name: _benchmark(name, kind) for name, (kind, _) in results.items()}
-        place = folder / "results" / machine["machine"]
-        _write(place / "machine.json", machine | {"version": 1})
-        _write(place / f"{commit.id[:8]}-{_ENVIRONMENT}.json", _result(run, commit, machine, results))
-    _write(folder / "results" / "benchmarks.json", benchmarks | {"version": 2})
-    if not (folder / "asv.conf.json").exists():
-        _write(folder / "asv.conf.json", _CONFIGURATION)
-    return len(commits), without
+        place = f"results/{machine['machine']}"
+        files[f"{place}/machine.json"] = _as_json(machine | {"version": 1})
+        files[f"{place}/{commit.id[:8]}-{_ENVIRONMENT}.json"] = _as_json(_result(run, commit, machine, results))
+    files["results/benchmarks.json"] = _as_json(benchmarks | {"version": 2})
+    files["asv.conf.json"] = _as_json(_CONFIGURATION)
+    return len(commits), without, publish(files, folder, once=["asv.conf.json"])
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    except OSError as error:
-        raise BadInput(
-            f"{path}: cannot be written ({error.strerror or error}); name another folder with --output"
-        ) from None
+def _as_json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, indent=1).encode()
 
 
 def _machine(run: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,6 @@ import pytest
 from scipy import signal
 
 from harness.reading.history.changes.search import changes
-from harness.reading.history.changes.sentences import sentence
 from harness.reading.history.observations import History
 
 WORKLOADS = ("resnet-50", "bert", "gpt-2", "unet", "mlp")
@@ -74,18 +73,15 @@ def test_an_effect_that_falls_is_dated_sized_and_told_with_the_driver_that_chang
         "technique", "step", "resnet-50", "machine/0026_night",
     )  # fmt: skip
     assert found.low < 0.9 < found.high
-    said = sentence(found)
-    assert said.startswith("amp bf16 on resnet-50 (torch): 1.8")
-    assert "→ 1.6" in said
-    assert "since run 0026_night; " in said
-    assert "570.124 → 580.65 at that run" in said
+    assert (found.before, found.after) == (pytest.approx(1.8, rel=0.01), pytest.approx(1.8 * 0.9, rel=0.01))
+    assert "570.124 → 580.65 at that run" in found.environment
 
 
 def test_a_faster_machine_is_the_machines_change_and_nobody_elses(history):
     (found,) = changes(history(machine=(20, np.log(0.6))))
     assert (found.kind, found.since) == ("machine", "machine/0021_night")
     assert found.low < 0.6 < found.high
-    assert sentence(found).startswith("everything on machine: takes 0.6")
+    assert found.after == pytest.approx(0.6, rel=0.02)
 
 
 def test_a_workload_that_slows_down_with_all_its_arms_is_the_workloads_change(history):
@@ -127,6 +123,16 @@ def test_effects_that_wander_from_run_to_run_have_not_changed(history):
 def test_what_changed_a_run_later_is_told_as_close_by(history):
     (found,) = changes(history(technique=(25, np.log(0.9)), drivers={26: "580.65"}))
     assert "close by, at run 0027_night" in found.environment
+
+
+def test_a_technique_that_paid_less_for_a_while_is_told_as_over(history):
+    made = history(technique=(15, np.log(0.9)))
+    back = made.observations["run"].isin(made.runs["run"][25:]) & made.observations["level"].eq("amp bf16")
+    back &= made.observations["workload"].eq("resnet-50")
+    effects = made.observations["log_effect"] - np.log(0.9) * back
+    (found,) = changes(History(runs=made.runs, observations=made.observations.assign(log_effect=effects)))
+    assert (found.shape, found.since, found.until) == ("episode", "machine/0016_night", "machine/0025_night")
+    assert found.ratio == pytest.approx(0.9, rel=0.02)
 
 
 def test_without_any_known_change_that_is_said(history):

@@ -30,7 +30,7 @@ def series():
 
 @pytest.mark.parametrize("noise", NOISE)
 def test_hardly_any_unchanged_series_has_a_step(series, noise):
-    assert sum(len(steps(series(noise, seed, spread=0.03))) for seed in range(40)) <= 2
+    assert sum(bool(steps(series(noise, seed, spread=0.03))) for seed in range(40)) <= 2
 
 
 @pytest.mark.parametrize("noise", NOISE)
@@ -49,8 +49,41 @@ def test_its_interval_holds_what_was_planted(series):
     assert sum(step.low < np.exp(0.05) < step.high for step in found) >= 19
 
 
-def test_several_steps_are_found_even_where_the_level_comes_back(series):
-    assert [step.at for step in steps(series("gaussian", 1, at_40=0.05, at_52=-0.05))] == [40, 52]
+def test_a_step_right_before_the_end_is_found_the_surer_the_larger_it_is(series):
+    for size in (0.1, 1.0):
+        found = [steps(series(noise, seed, runs=65, at_60=size)) for noise in NOISE for seed in range(5)]
+        assert sum(any(step.at == 60 for step in each) for each in found) >= 24
+
+
+def test_a_level_that_soon_comes_back_is_one_episode(series):
+    (episode,) = steps(series("gaussian", 1, at_40=0.05, at_52=-0.05))
+    assert (episode.at, episode.over) == (40, 52)
+    assert episode.low < np.exp(0.05) < episode.high
+
+
+def test_an_episode_is_a_change_until_it_is_over(series):
+    assert [(step.at, step.over) for step in steps(series("gaussian", 1, runs=52, at_40=0.05))] == [(40, None)]
+
+
+def test_small_steps_are_found_beside_a_large_one(series):
+    found = steps(series("gaussian", 1, at_20=0.05, at_40=1.0, at_70=-0.05))
+    assert [step.at for step in found] == [20, 40, 70]
+
+
+@pytest.mark.parametrize("planted", [{"at_40": 0.05, "at_52": 0.05}, {"at_40": 0.10, "at_52": -0.05}])
+def test_a_level_that_goes_on_or_comes_back_in_part_has_changed_twice(series, planted):
+    assert [(step.at, step.over) for step in steps(series("gaussian", 1, **planted))] == [(40, None), (52, None)]
+
+
+def test_a_level_that_held_for_long_was_no_episode(series):
+    found = steps(series("gaussian", 1, at_30=0.05, at_60=-0.05))
+    assert [(step.at, step.over) for step in found] == [(30, None), (60, None)]
+
+
+def test_bursts_of_slow_runs_are_no_changes():
+    rng = np.random.default_rng(1)
+    bursts = [rng.standard_normal(100) + 5.0 * np.isin(np.arange(100) // 8, (4, 9)) for _ in range(10)]
+    assert all(step.over for each in bursts for step in steps(0.01 * each))
 
 
 def test_a_step_below_the_margin_is_none(series):

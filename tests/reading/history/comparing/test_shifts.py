@@ -21,8 +21,9 @@ def made(
     """Return runs, by name, of so many effects: workloads with a baseline and two candidates.
 
     Told of a run is what differs from the others: ``on`` which machine it was made; how many times as fast the
-    ``machine`` is, ``workload`` 0, and level a there by its ``technique``; and the speedup of level a on workload 1,
-    ``second``. What a run shares moves by 4 %, each arm by the spread.
+    ``machine`` is, ``workload`` 0, both levels there by ``candidates``, or its baseline, and level a there by its
+    ``technique``; and the speedup of level a on workload 1, ``second``. What a run shares moves by 4 %, each arm by the
+    spread.
     """
     chance = np.random.default_rng(seed)
     facts = []
@@ -42,13 +43,15 @@ def _arms(run: str, moved: dict, workloads: int, spread: float, chance: np.rando
     for place in range(workloads):
         shared = common - (log(moved.get("workload", 1)) if place == 0 else 0)
         first = {0: 1.8 * moved.get("technique", 1), 1: moved.get("second", 1.8)}.get(place, 1.8)
-        for level, effect in {"off": 0.0, "a": log(first), "b": -0.2}.items():
+        both = log(moved.get("candidates", 1)) if place == 0 else 0
+        slower = log(moved.get("baseline", 1)) if place == 0 else 0
+        for level, effect in {"off": 0.0, "a": log(first) + both + slower, "b": -0.2 + both + slower}.items():
             baseline, seen = level == "off", np.nan if level == "off" else effect + chance.normal(0, spread)
             yield {
                 "run": run, "case": f"t{place}|{level}", "trial": f"t{place}", "module": "m", "framework": "numpy",
                 "workload": f"w{place}", "problem": "", "fixed": "", "technique": "" if baseline else "toggle",
                 "level": level, "against": "off", "baseline": baseline, "unit": "item",
-                "log_s": shared - effect + chance.normal(0, spread),
+                "log_s": shared + slower - effect + chance.normal(0, spread),
                 "log_effect": seen, "log_low": seen - 2.6 * spread, "log_high": seen + 2.6 * spread,
             }  # fmt: skip
 
@@ -104,6 +107,18 @@ def test_a_workload_that_slows_down_is_no_slower_technique():
     found = compare_sides(workload=0.85)
     assert called(found.workloads) == {"w0": "slower"}
     assert called(found.techniques) == {}
+
+
+@pytest.mark.parametrize("moved", [{"candidates": 0.85}, {"baseline": 1.2}])
+def test_what_all_candidates_or_their_baseline_alone_do_is_a_change_of_effects_and_no_workloads(moved):
+    found = compare_sides(**moved)
+    expected = "slower" if "candidates" in moved else "faster"
+    assert called(found.techniques) == {"t0|a": expected, "t0|b": expected}
+    assert called(found.workloads) == {}
+
+
+def test_fewer_than_three_workloads_cannot_be_told_from_the_machine():
+    assert "with fewer than 3 workloads, what they have" in compare_sides(cases=4, machine=1.2).remarks[1]
 
 
 @pytest.mark.parametrize("seed", range(3))

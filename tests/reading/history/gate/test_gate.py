@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from histories import history
@@ -85,6 +86,14 @@ def test_an_outlier_such_as_the_past_has_seen_is_not_raised():
     odd &= known.observations["workload"].isin([f"net-{case}" for case in range(30)])
     known.observations.loc[odd, "log_effect"] -= 0.15
     assert raised(check(known)) == []
+
+
+def test_a_loss_beyond_the_outliers_of_the_past_is_found_after_five_runs():
+    known = history(cases=60, spread=0.005, step=dict.fromkeys(range(3), 0.95), at=-5)
+    chance = np.random.default_rng(0)
+    odd = chance.random(len(known.observations)) < 0.05
+    known.observations.loc[odd, "log_effect"] -= 0.04
+    assert {workload for _, workload, _ in raised(check(known))} == {"net-0", "net-1", "net-2"}
 
 
 def test_a_run_that_doubts_its_own_effect_raises_nothing():

@@ -49,7 +49,7 @@ def opened(monkeypatch):
         names.append(path.name)
         return read_bytes(path)
 
-    monkeypatch.setattr("harness.reading.history.storage.locations.read_bytes", seen)
+    monkeypatch.setattr("harness.reading.history.storage.folders.read_bytes", seen)
     return names
 
 
@@ -62,7 +62,7 @@ def test_a_history_holds_what_its_files_hold_in_the_order_in_which_they_were_mad
     files = [find_results(path).results[0] for path in sorted(results.rglob("*.json"))]
     own = observe(files)
     assert kept.runs["number"].tolist() == [1, 2, 3]
-    assert kept.runs["path"].tolist() == [str(file.path) for file in files]
+    assert kept.runs["path"].tolist() == [file.path for file in files]
     assert texts(kept.observations)[list(own)].compare(texts(own)).empty
     assert kept.remarks == ()
 
@@ -154,6 +154,38 @@ def test_a_file_that_cannot_be_read_is_one_remark_and_the_others_are_told(result
         assert len(kept.runs) == 3
         (remark,) = kept.remarks
         assert remark.startswith(f"{results}/m/0004_bad.json: not complete JSON")
+
+
+def test_a_file_that_cannot_be_opened_is_tried_again_and_does_not_write_the_index_each_time(results, tmp_path):
+    (results / "m" / "0004_gone.json").symlink_to("nowhere")
+    kept = tmp_path / "cache" / "history"
+    written = []
+    for _ in range(2):
+        assert "0004_gone.json: cannot be read" in history(results).remarks[0]
+        written.append({path: path.stat().st_mtime_ns for path in kept.rglob("*.parquet")})
+    assert written[0] == written[1]
+    save(measured(), results / "m" / "nowhere", taken=day(4))
+    assert history(results).runs["number"].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"no Parquet at all"])
+def test_an_index_that_is_none_is_made_anew(results, tmp_path, content):
+    history(results)
+    for path in (tmp_path / "cache" / "history").rglob("*.parquet"):
+        path.write_bytes(content)
+    assert len(history(results).runs) == 3
+
+
+def test_a_long_build_says_on_a_terminal_how_far_it_is(results, monkeypatch, capsys):
+    monkeypatch.setattr("harness.reading.history.storage.intake._LONG_S", 0)
+    history(results)
+    assert capsys.readouterr().err == ""
+    save(measured(), results / "m" / "0004_run.json", taken=day(4))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    history(results)
+    told = capsys.readouterr()
+    assert "Reading results into the index: 0 of 1 files" in told.err
+    assert told.out == ""
 
 
 def test_a_place_without_a_result_is_one_line(tmp_path):

@@ -10,6 +10,7 @@ from harness.errors import BadInput
 from harness.reading.history.storage import index
 from harness.reading.history.storage.index import history
 from harness.reading.history.storage.locations import storage_at
+from harness.reading.history.storage.urls import below, folder_and_name
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 
@@ -79,17 +80,43 @@ def test_a_huge_file_in_a_bucket_is_not_fetched(bucket, monkeypatch):
     bucket("0001_a.json")
     bucket("0002_b.json", taken="2026-01-02T00:00:00+00:00")
     bucket.system.pipe("/bucket/0003_c.json", json.dumps(["x" * 100_000]).encode())
-    monkeypatch.setattr("harness.reading.history.storage.locations.MOST_BYTES", 50_000)
+    monkeypatch.setattr("harness.reading.history.storage.urls.MOST_BYTES", 50_000)
     (remark,) = history("memory://bucket").remarks
     assert "0003_c.json: cannot be read (it takes 97.7 KiB, at most 48.8 KiB are read)" in remark
+
+
+def test_what_a_storage_cannot_mark_is_read_again(bucket, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(index, "FEWEST_FILES", 1)
+    monkeypatch.setattr("harness.reading.history.storage.urls._MARKS", ())
+    bucket("0001_a.json")
+    assert history("memory://bucket").runs["taken"].dt.day.tolist() == [1]
+    bucket("0001_a.json", taken="2026-01-02T00:00:00+00:00")
+    assert history("memory://bucket").runs["taken"].dt.day.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "address"),
+    [
+        ("s3://bucket", "m/a.json", "s3://bucket/m/a.json"),
+        ("s3://bucket/", "a.json", "s3://bucket/a.json"),
+        ("memory://", "a.json", "memory://a.json"),
+        ("zip://::s3://bucket/runs.zip", "m/a.json", "zip://m/a.json::s3://bucket/runs.zip"),
+        ("simplecache::s3://bucket/runs", "a.json", "simplecache::s3://bucket/runs/a.json"),
+    ],
+)
+def test_an_address_below_a_url_leads_there(url, name, address):
+    assert below(url, name) == address
+    folder, _, last = name.rpartition("/")
+    assert folder_and_name(address) == (below(url, folder), last)
 
 
 @pytest.mark.parametrize(
     ("location", "words"),
     [
         ("memory://nothing-here", "no results here"),
-        ("nosuchthing://bucket", "cannot be listed (Protocol not known: nosuchthing)"),
-        ("abfs://bucket/results", "cannot be listed ("),
+        ("nosuchthing://bucket", "cannot be reached (Protocol not known: nosuchthing)"),
+        ("abfs://bucket/results", "cannot be reached ("),
     ],
 )
 def test_what_cannot_be_reached_is_one_line(location, words):

@@ -1,9 +1,9 @@
-"""What an entrant keeps of a course in time."""
+"""What is kept of a course in time."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measuring.entrant import STRETCHES, in_order
+from harness.measuring.digest import STRETCHES, in_order
 
 
 def test_a_short_course_is_kept_as_it_was():

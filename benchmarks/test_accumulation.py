@@ -1,0 +1,15 @@
+"""What memory does it save to add up the gradients of parts of a batch, and what time does it cost?
+
+Every arm makes the same step from the same batch. Parts that still fill the processor cost no time; those of a small
+batch do.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize(("workload", "batch_size"), [("long-bert-train", "4"), ("mlp-train", "32")])
+@toggles("torch", "accumulation")
+def test_accumulation(measure, workload, batch_size, accumulation):
+    measure(workload, batch_size=batch_size, accumulation=accumulation)

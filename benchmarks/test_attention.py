@@ -1,0 +1,14 @@
+"""Does fused attention pay over long sequences, in time and in memory, and what does it bring over short ones?
+
+On 512 tokens, attention's matrices are most of what a layer makes; on 64 they are a small part of it.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["long-bert-train", "bert-train"])
+@toggles("torch", "attention")
+def test_attention(measure, workload, attention):
+    measure(workload, attention=attention)

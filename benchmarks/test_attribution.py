@@ -1,0 +1,25 @@
+"""Of what a bundle brings, how much does each technique bring alone, and how much only together with the others?
+
+Precision and memory layout, the bundle behind many a published speedup; a library and the form of a formula. Every
+combination is measured, all of them in every round, and the report takes the bundle apart.
+"""
+
+import pytest
+
+from harness import factorial
+
+
+@pytest.mark.parametrize("workload", ["cnn-train", "resnet18-train"])
+@factorial("torch", amp="bf16", memory_format="channels-last")
+def test_precision_and_layout(measure, workload, amp, memory_format):
+    measure(workload, amp=amp, memory_format=memory_format)
+
+
+@factorial("torch", amp="bf16", memory_format="channels-last", batch_size="32")
+def test_precision_layout_and_batch(measure, amp, memory_format, batch_size):
+    measure("cnn-train", amp=amp, memory_format=memory_format, batch_size=batch_size)
+
+
+@factorial("torch", array_library="torch-cpu", vectorise="matmul")
+def test_library_and_form(measure, array_library, vectorise):
+    measure("distance-matrix", array_library=array_library, vectorise=vectorise)

@@ -1,0 +1,16 @@
+"""Does torch.compile pay, by which mode, and after how many steps has it paid for the compilation?
+
+Compilation saves memory traffic and calls between many small operations: the elementwise chain, the network of many
+narrow layers. One large matrix product is the control, where nothing can be saved. A first call compiles from nothing,
+as in a program that runs for the first time; only the compiler itself is loaded before.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["chain-torch", "narrow-mlp-train", "matmul-torch"])
+@toggles("torch", "compile")
+def test_compile(measure, workload, compile):  # noqa: A002  the technique's name
+    measure(workload, compile=compile)

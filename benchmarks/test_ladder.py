@@ -1,0 +1,31 @@
+"""What do techniques bring that are stacked on a naive program, together and each on top of those before it?
+
+The naive program trains in float32 with one item at a time, decodes where it trains, reads its loss after every step
+and runs operation by operation; or it computes element by element. Every rung adds one technique and is compared with
+the start and with the rung below, in the same rounds. A rung that cannot run here is left out of those above it.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("model", ["resnet18", "bert"])
+@toggles("torch", "ladder")
+def test_ladder(measure, model, ladder):
+    measure("stacked-training", model=model, ladder=ladder)
+
+
+@toggles("tensorflow", "ladder")
+def test_ladder_keras(measure, ladder):
+    measure("stacked-training-keras", ladder=ladder)
+
+
+@toggles("numpy", "ladder")
+def test_ladder_numpy(measure, ladder):
+    measure("stacked-chain", ladder=ladder)
+
+
+@toggles("cupy", "ladder")
+def test_ladder_cupy(measure, ladder):
+    measure("elementwise-chain", ladder=ladder)

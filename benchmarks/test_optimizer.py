@@ -1,0 +1,15 @@
+"""Does it pay to step through all weights at once, and how much of a training step is the optimiser's at all?
+
+With 128 small tensors the optimiser takes as long as the passes through the model, and most of that is one call after
+another. The CNN has ten tensors: whatever is done to its optimiser, the step hardly changes.
+"""
+
+import pytest
+
+from harness import toggles
+
+
+@pytest.mark.parametrize("workload", ["narrow-mlp-train", "cnn-train"])
+@toggles("torch", "optimizer")
+def test_optimizer(measure, workload, optimizer):
+    measure(workload, optimizer=optimizer)

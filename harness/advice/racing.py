@@ -1,0 +1,213 @@
+"""The race: a first look at as many configurations as the budget holds, then elimination by the referee's verdicts.
+
+First looks are halved as in Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"
+(sequential halving). The rest race as in Maron and Moore 1994, "Hoeffding races": whoever is shown to be slower leaves,
+and the others share the time. The bound is the referee's sequence of paired signs instead of Hoeffding's, since times
+have no known range. A space that the budget does not hold is searched by iterated racing (López-Ibáñez et al. 2016,
+"The irace package"): each set of new configurations is half at random and half near the best so far, in one technique
+or two at once. So two techniques that pay only together are met together, which no search along one technique at a
+time would do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from random import Random
+
+from harness.advice.board import Board, Seen
+from harness.advice.limits import NO_LIMITS, Limits
+from harness.advice.proposing import Proposer
+from harness.advice.space import Configuration, Space
+from harness.errors import Unavailable
+from harness.units import plural, ratio, speedup
+
+HEAT = 7  # candidates that are timed side by side, all of which are in memory at once
+EXPLORING = 0.6  # of the budget at most goes into first looks
+FINALISTS = 12
+LONGEST_LOOK_S = 0.3
+PATIENCE = 4  # an arm whose step takes about so many times as long as the reference's is given up
+RACE_PATIENCE = 20  # the same for an arm that came through its first look, and may have been disturbed since
+FIRST_PATIENCE = 0.05  # of the budget, for a step of which nothing is known
+ALPHA = 0.01  # of a whole search
+NOISE = 0.01
+
+# Times some configurations side by side, the first being what the others are paired with and checked against: for so
+# many seconds an arm, giving up those whose single step takes longer than the second number of seconds.
+# Several where a worker was lost and the configurations were tried again in smaller numbers.
+Heat = Callable[[Sequence[Configuration], float, float], Sequence[Mapping[Configuration, Seen]]]
+
+
+@dataclass(kw_only=True)
+class Race:
+    """One search. Times come from ``clock``; ``objection`` says what else speaks against a finalist, "" for nothing."""
+
+    space: Space
+    heat: Heat
+    budget_s: float
+    clock: Callable[[], float]
+    coin: Random
+    limits: Limits = NO_LIMITS
+    objection: Callable[[Configuration], str] | None = None
+    say: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.board = Board(baseline=self.space.baseline)
+        self._start_s = self.clock()
+        self.alpha = ALPHA  # left to each verdict
+        self._overhead_s = 0.0  # what an arm cost beside its timing in the latest heat
+
+    def run(self) -> Configuration:
+        """Return the best configuration that keeps the limits; the board shows the rest.
+
+        Raises:
+            Unavailable: the baseline could not be measured, or no configuration keeps the limits.
+        """
+        self._survey()
+        self._explore()
+        finalists = self._finalists()
+        if not finalists:
+            reasons = list(self.board.dropped.values())
+            raise Unavailable(f"no configuration is left: {reasons[0]} ({plural(len(reasons), 'configuration')} tried)")
+        # Whoever leads was chosen by looking, so any two of them may come to be compared.
+        self.alpha = ALPHA / max(1, math.comb(len(finalists), 2))
+        self._eliminate(finalists)
+        return self._simplest()
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of the budget that have passed."""
+        return self.clock() - self._start_s
+
+    @property
+    def _look_s(self) -> float:
+        """How long a first look lasts: so long that half of the exploring, at most, goes into timing."""
+        return min(LONGEST_LOOK_S, EXPLORING * self.budget_s / (2 * min(self.space.size, 200)))
+
+    def _survey(self) -> None:
+        """Look at everything that can be computed, as it is without any technique that leaves the output alone.
+
+        The baseline goes ahead alone, and pays for what costs time only once: in a process, and on a machine whose
+        ceilings were never measured. The budget begins after it.
+        """
+        baseline, *others = self.space.references()
+        patience_s = FIRST_PATIENCE * self.budget_s
+        self._look([baseline], self._look_s, patience_s)
+        self._start_s = self.clock()
+        for chunk in _chunks(others):
+            self._look([baseline, *chunk], self._look_s, patience_s)
+        if reason := self.board.first[baseline].reason:
+            raise Unavailable(f"the baseline cannot be measured in this budget: {reason}")
+
+    def _explore(self) -> None:
+        until_s = EXPLORING * self.budget_s
+        proposer = Proposer(space=self.space, board=self.board, coin=self.coin, fewest=HEAT)
+        while candidates := proposer.proposed(int((until_s - self.spent_s) / (self._overhead_s + self._look_s))):
+            for reference, chunk in self._heats(candidates):
+                cost_s = (1 + len(chunk)) * (self._overhead_s + self._look_s)
+                if proposer.begun and self.spent_s + cost_s > until_s:
+                    return
+                self.say(f"a first look at {plural(len(chunk), 'configuration')} of {self.space.size}")
+                slowest_s = self.board.first[reference].step_s or 0.0
+                self._look([reference, *chunk], self._look_s, max(self._look_s, PATIENCE * slowest_s))
+
+    def _heats(self, candidates: list[Configuration]) -> Iterator[tuple[Configuration, list[Configuration]]]:
+        """Yield candidates by what they compute, the fastest reference first."""
+
+        def order(configuration: Configuration) -> tuple[float, Configuration]:
+            reference = self.space.reference(configuration)
+            return -self.board.log_speedup(reference), reference
+
+        for (_, reference), alike in groupby(sorted(candidates, key=order), key=order):
+            for chunk in _chunks(list(alike)):
+                yield reference, chunk
+
+    def _look(self, configurations: list[Configuration], look_s: float, patience_s: float) -> None:
+        start_s = self.clock()
+        heats = self.heat(configurations, look_s, patience_s)
+        self._overhead_s = max(0.0, (self.clock() - start_s) / len(configurations) - look_s)
+        for heat in heats:
+            self.board.enter(heat)
+        for each, seen in chain(*(heat.items() for heat in heats)):
+            if reason := self.limits.objection(seen.memory_bytes, self.board.first[each].error):
+                self.board.drop([each], reason)
+
+    def _finalists(self) -> list[Configuration]:
+        """Return the best half of what was looked at, twelve at most, without those to which something objects.
+
+        The baseline goes on too, since every heat times it anyway.
+        """
+        standing = self.board.standing()
+        wanted = min(FINALISTS, math.ceil(len(standing) / 2))
+        finalists: list[Configuration] = []
+        for each in standing:
+            if len(finalists) >= wanted and each != self.space.baseline:
+                self.board.drop([each], "behind at the first look")
+            elif self.objection and (reason := self.objection(each)):
+                self.board.drop([each], reason)
+            else:
+                finalists.append(each)
+        return finalists
+
+    def _eliminate(self, racing: list[Configuration]) -> None:
+        if racing == [self.space.baseline]:
+            return
+        rounds = math.ceil(math.log2(len(racing))) + 1
+        for left in range(rounds, 0, -1):
+            share_s = (self.budget_s - self.spent_s) / left
+            leader, others = racing[0], racing[1:]
+            heats = [list(dict.fromkeys([leader, *chunk])) for chunk in _chunks(others)] or [[leader]]
+            arms = sum(1 + len(heat) for heat in heats)
+            look_s = share_s / arms - self._overhead_s
+            if left < rounds and look_s < self._look_s:
+                break  # the budget is spent
+            self.say(f"{plural(len(racing), 'configuration')} in the race")
+            for heat in heats:
+                self._race(heat, max(self._look_s, look_s))
+            racing = self._still_racing(racing, last=left == 1)
+            if len(racing) < 2:
+                break
+
+    def _race(self, heat: list[Configuration], look_s: float) -> None:
+        """Time configurations beside the baseline; those that may differ least from it first, for the check's sake."""
+        ordered = sorted((each for each in heat if each != self.space.baseline), key=self.space.tolerance)
+        steps_s = [self.board.first[each].step_s or 0.0 for each in ordered]
+        self._look(
+            [self.space.baseline, *ordered], look_s, max([look_s, *(RACE_PATIENCE * step_s for step_s in steps_s)])
+        )
+
+    def _still_racing(self, racing: list[Configuration], *, last: bool) -> list[Configuration]:
+        """Return who goes on, the fastest first: not shown to be slower, and not in the slower half."""
+        standing = [each for each in self.board.standing() if each in racing]
+        if not standing:
+            return []
+        leader, *others = standing
+        for each in others:
+            judged = self.board.judged(each, leader, alpha=self.alpha, noise=NOISE)
+            if judged is not None and judged.verdict == "slower":
+                compared = ratio(judged.speedup, judged.low, judged.high)
+                self.board.drop([each], f"slower than {self.space.named(leader)}: {compared}")
+        left = [each for each in standing if each not in self.board.dropped]
+        keep = len(left) if last else max(2, math.ceil(len(racing) / 2))
+        for each in left[keep:]:
+            behind = math.exp(self.board.log_speedup(each) - self.board.log_speedup(leader))
+            if each != self.space.baseline:
+                self.board.drop([each], f"in the slower half of the race, about {speedup(behind)} of the best")
+        return [each for each in left if each not in self.board.dropped]
+
+    def _simplest(self) -> Configuration:
+        """Return the fastest of the rest, or one with less switched whose estimate is the same within the noise."""
+        standing = self.board.standing()
+        if not standing:
+            raise Unavailable(f"no configuration is left: {list(self.board.dropped.values())[-1]}")
+        least = self.board.log_speedup(standing[0]) - math.log1p(NOISE)
+        alike = [each for each in standing if self.board.log_speedup(each) >= least]
+        return min(alike, key=lambda each: len(self.space.changes(each)))
+
+
+def _chunks(configurations: list[Configuration]) -> list[list[Configuration]]:
+    """Return the configurations in as many parts as heats need, of about equal length."""
+    parts = math.ceil(len(configurations) / HEAT)
+    return [configurations[part::parts] for part in range(parts)]

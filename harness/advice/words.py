@@ -1,0 +1,95 @@
+"""An advice in words, for a terminal, and as JSON for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from harness.advice.outcome import Advice, Compared, Tried
+from harness.experiment import Levels
+from harness.units import error, minutes, percent, plural, ratio, size, speedup
+
+SHOWN = 12  # configurations that are listed; the JSON holds all
+
+
+def as_json(advice: Advice) -> dict[str, Any]:
+    """Return an advice as plain data; ends that nothing bounds are null."""
+    return asdict(advice)
+
+
+def as_text(advice: Advice) -> str:
+    """Return an advice as lines: what to switch, what it gains and costs, how sure it is, and what was tried."""
+    sections = ([*told(advice)] for told in (_answer, _settings, _surety, _tried, _left_out))
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _answer(advice: Advice) -> Iterator[str]:
+    where = f"{advice.workload} ({advice.framework})"
+    if not advice.changes:
+        yield f"{where}: leave it as it is; nothing that was tried is faster and keeps the limits."
+    elif advice.gain is None:
+        yield f"{where}: {_named(advice.changes)}."
+    else:
+        yield f"{where}: {_named(advice.changes)} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
+        if advice.gain.verdict != "faster":
+            yield f"The verdict over the baseline is {advice.gain.verdict}: a longer --budget tells more."
+    memory = [f"peak memory {size(advice.memory_bytes)}"] if advice.memory_bytes is not None else []
+    costs = [f"numeric error {error(advice.error)}"] if advice.error is not None else []
+    repeated = ["the same bits in two runs"] if advice.deterministic else []
+    if told := [*memory, *costs, *repeated]:
+        yield f"Its price: {', '.join(told)}."
+
+
+def _settings(advice: Advice) -> Iterator[str]:
+    if advice.settings:
+        yield "To paste:"
+        for name, text in advice.settings.items():
+            yield f"  # {name.replace('_', '-')} {advice.changes.get(name) or advice.held.get(name)}"
+            yield from (f"  {line}" for line in text.splitlines())
+
+
+def _surety(advice: Advice) -> Iterator[str]:
+    tried, dropped = len(advice.tried), sum(bool(each.dropped) for each in advice.tried)
+    left = advice.not_told_apart
+    yield (
+        f"{tried} of {plural(advice.configurations, 'configuration')} tried in {minutes(advice.spent_s)}; "
+        f"{dropped} dropped, {advice.shown_slower} of them shown to be slower than the advised one "
+        f"(one of them wrongly so in at most {percent(advice.alpha)} of searches)."
+    )
+    if left:
+        yield f"Not told apart from it in this time: {'; '.join(_named(each.changes) for each in left)}."
+    if advice.configurations > tried:
+        yield f"{plural(advice.configurations - tried, 'configuration')} never tried may be faster."
+
+
+def _tried(advice: Advice) -> Iterator[str]:
+    yield "Tried, the fastest first:"
+    for each in advice.tried[:SHOWN]:
+        about = speedup(each.speedup) if each.speedup is not None else "–"
+        yield f"  {about:>7}  {_named(each.changes)}: {_fate(each, advice)}"
+    if len(advice.tried) > SHOWN:
+        yield f"  and {len(advice.tried) - SHOWN} more; --json lists all"
+
+
+def _fate(each: Tried, advice: Advice) -> str:
+    if each.changes == advice.changes:
+        return "advised"
+    if each.dropped:
+        return each.dropped
+    return f"{_ratio(each.beside_best)} of the advised one" if each.beside_best else "in the race to its end"
+
+
+def _left_out(advice: Advice) -> Iterator[str]:
+    if advice.left_out:
+        yield "Left out:"
+        yield from (f"  {name.replace('_', '-')}: {reason}" for name, reason in advice.left_out.items())
+
+
+def _named(changes: Levels) -> str:
+    return ", ".join(f"{name.replace('_', '-')} {level}" for name, level in changes.items()) or "nothing switched"
+
+
+def _ratio(compared: Compared) -> str:
+    return ratio(compared.speedup, compared.low, math.inf if compared.high is None else compared.high)

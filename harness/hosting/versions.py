@@ -1,0 +1,72 @@
+"""A test made of callables: the shortest way to have the suite compare code of one's own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.errors import BadInput
+from harness.experiment import ROUNDING, Arm, Build, Setting, Technique, Workload, adopt
+from harness.hosting.toggling import toggles
+
+
+def versions(
+    name: str,
+    callables: Mapping[str, Callable[[], Any]],
+    *,
+    framework: str = "numpy",
+    items: float = 1,
+    unit: str = "call",
+    tolerance: float = ROUNDING,
+) -> Callable[..., None]:
+    """Return a test in which pytest compares callables without arguments, the first of which is the baseline.
+
+    ``test_square = harness.versions("square", {"power": lambda: x**2, "product": lambda: x * x})`` in a test module
+    is all that there is to write. The callables must give the same output.
+
+    Args:
+        name: what is computed, a Python name; reports call the comparison by it.
+        callables: what is compared, by names as they shall stand in reports.
+        framework: whose arrays they compute with: ``"numpy"``, ``"torch"``, ``"tensorflow"`` or ``"cupy"``.
+        items: how many items one call processes.
+        unit: what an item is, in the singular.
+        tolerance: the relative error that a candidate's output may have.
+
+    Raises:
+        BadInput: the name is no Python name, or there is nothing to compare.
+    """
+    if not name.isidentifier():
+        raise BadInput(f"versions was given the name {name!r}; expected a Python name, such as 'square'")
+    if len(callables) < 2:
+        raise BadInput(f"versions of {name} has {len(callables)} callables; expected two or more, by their names")
+
+    def builder(setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting
+        return Arm(step=callables[version], items=items)
+
+    def apply(build: Build, level: str) -> Arm:
+        return build(version=level)
+
+    def test(**fixtures: Any) -> None:
+        fixtures["measure"](compared, **{name: fixtures[name]})
+
+    home = next(iter(callables.values())).__module__
+    builder.__module__ = apply.__module__ = test.__module__ = home  # they travel with the callables' module
+    summary = f"{name}: {' or '.join(callables)}"
+    compared = Workload(
+        name=name.replace("_", "-"), frameworks=(framework,), unit=unit, summary=summary, builder=builder
+    )
+    adopt(
+        Technique(
+            name=name,
+            framework=framework,
+            levels=tuple(callables),
+            summary=summary,
+            apply=apply,
+            tolerance={"*": tolerance},
+        )
+    )
+    arguments = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in ("measure", name)]
+    test.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]  # pytest reads it
+    toggling: Callable[..., None] = toggles(framework, name)(test)
+    return toggling

@@ -1,0 +1,24 @@
+"""What can be switched in PyTorch about how a model's operations become kernels: compiled, recorded, one by one."""
+
+from __future__ import annotations
+
+from harness.experiment import Arm, Build, technique
+from harness.techniques.torch.computing import need_accelerator
+
+
+@technique(
+    "torch",
+    levels=("eager", "default", "reduce-overhead", "max-autotune"),
+    tolerance={"*": 1e-3},
+    recipe={"eager": "", "*": 'model = torch.compile(model, mode="{level}")'},
+)
+def compile(build: Build, level: str) -> Arm:  # noqa: A001  what PyTorch calls it
+    """Operations one by one, or compiled by torch.compile: as it does by default, with CUDA graphs, or searching."""
+    return build(compile_mode=level)
+
+
+@technique("torch", levels=("off", "on"), recipe={"on": "torch.cuda.make_graphed_callables(model, (batch,))"})
+def cuda_graphs(build: Build, level: str) -> Arm:
+    """Kernels that the host launches one by one, or a recorded graph of them that it launches at once."""
+    need_accelerator()
+    return build(cuda_graphs=level == "on")

@@ -1,0 +1,96 @@
+"""Training with everything that is stacked on a ladder left out until it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.errors import BadInput, Unavailable
+from harness.experiment import Arm, Setting, workload
+
+
+@workload("torch", unit="item")
+def stacked_training(
+    setting: Setting,
+    *,
+    model: str = "resnet18",
+    batch_size: int = 1,
+    log_interval: int | None = 1,
+    workers: int = 0,
+    pin_memory: bool = False,
+    non_blocking: bool = False,
+    device: str | None = None,
+    autocast: str = "fp32",
+    memory_format: str = "contiguous",
+    compile_mode: str = "eager",
+) -> Arm:
+    """An epoch of training: ResNet-18 on image files that are decoded from disk, or BERT on token sequences in memory.
+
+    The loss is read in every ``log_interval``-th step, or in none.
+    """
+    from harness.workloads.torch import devices
+    from harness.workloads.torch.compiling import compiled
+    from harness.workloads.torch.epochs import Epochs, worker_count
+    from harness.workloads.torch.trainer import Trainer
+
+    place = devices.chosen(device)
+    items = setting.choose(small=8, full=128)
+    if batch_size > items:
+        raise Unavailable(f"an epoch has {items} items here, too few for a batch of {batch_size}")
+    if model == "bert" and memory_format != "contiguous":
+        raise Unavailable("BERT has no convolutions, whose channels a memory format could move")
+    problem, dataset = _problem(setting, model, items)
+    trainer = Trainer(problem.model, seed=setting.seed, device=place, autocast=autocast, memory_format=memory_format)
+    epochs = Epochs(
+        dataset,
+        seed=setting.seed,
+        items=items,
+        batch_size=batch_size,
+        workers=worker_count(workers, setting.cores),
+        persistent_workers=True,
+        prefetch_factor=2,
+        pin_memory=pin_memory,
+    )
+
+    def step() -> Any:
+        for number, batch in enumerate(epochs, start=1):
+            sent = (part.to(place, non_blocking=non_blocking) for part in batch)
+            output = trainer.train_on(*trainer.laid_out(*sent))
+            if log_interval and number % log_interval == 0:
+                output[0].item()  # what the host waits for, and what is measured
+        return output
+
+    arm = trainer.arm(step, problem.network, items, sent_bytes=items * problem.item_bytes, close=epochs.close)
+    return compiled(arm, trainer.model, compile_mode, setting, autocast, memory_format, batch_size)
+
+
+def _problem(setting: Setting, model: str, items: int) -> tuple[Any, Any]:
+    """Return a model's problem, and a dataset of at least so many items."""
+    import torch
+
+    from harness.workloads.torch import models
+
+    if model == "bert":
+        problem = models.bert(
+            **setting.choose(
+                small={"layers": 2, "hidden": 256, "vocabulary": 8192, "tokens": 64},
+                full={"layers": 12, "hidden": 768, "vocabulary": 30522, "tokens": 128},
+            )
+        )
+        generator = torch.Generator().manual_seed(setting.seed)
+        return problem, torch.utils.data.TensorDataset(*problem.batch(items, generator))
+    if model == "resnet18":
+        side = setting.choose(small=48, full=224)
+        images, classes = _photographs(setting, side)
+        return models.resnet18(side=side, classes=classes), images
+    raise BadInput(f"unknown model {model!r}; expected one of: resnet18, bert")
+
+
+def _photographs(setting: Setting, side: int) -> tuple[Any, int]:
+    """Return the run's image files as a dataset, and their number of classes."""
+    from harness.workloads.data import photographs
+    from harness.workloads.data.image_folder import scan
+
+    folder = scan(photographs.folder(setting))
+    from harness.workloads.torch.decoding import Photographs  # after the scan, which says so where Pillow is missing
+
+    return Photographs(folder, side), max(2, len(folder.classes))

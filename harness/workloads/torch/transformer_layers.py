@@ -1,0 +1,49 @@
+"""How the layers of a model from `transformers` attend, and what they keep for the backward pass. Needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from harness.errors import BadInput, Unavailable
+from harness.experiment import Arm
+
+ATTENTION = ("eager", "math", "sdpa")
+
+
+def with_layers(
+    model: Callable[[], Any], *, attention: str | None = None, activation_checkpointing: bool = False
+) -> Callable[[], Any]:
+    """Return what makes the model with such layers; without a wish, `transformers` chooses how they attend.
+
+    Raises:
+        BadInput: there is no such attention.
+    """
+    if attention not in (None, *ATTENTION):
+        raise BadInput(f"unknown attention {attention!r}; expected one of: {', '.join(ATTENTION)}")
+
+    def make() -> Any:
+        made = model()
+        if attention:
+            _need(made, "_supports_sdpa", "attends to nothing, so there is no attention to choose")
+            made.set_attn_implementation("eager" if attention == "eager" else "sdpa")
+        if activation_checkpointing:
+            _need(made, "supports_gradient_checkpointing", "has no layers that could compute their activations again")
+            # Its name until the fifth major release of transformers was under way is the second one.
+            enable = getattr(made, "activation_checkpointing_enable", None) or made.gradient_checkpointing_enable
+            enable({"use_reentrant": False})  # the way that PyTorch recommends
+        return made
+
+    return make
+
+
+def attending(arm: Arm, attention: str | None) -> Arm:
+    """Return the arm with PyTorch's attention held to its formula, where that is what was asked for."""
+    return arm.inside(sdpa_kernel, SDPBackend.MATH) if attention == "math" else arm
+
+
+def _need(model: Any, ability: str, without: str) -> None:
+    if not getattr(model, ability, False):
+        raise Unavailable(f"{type(model).__name__} {without}")

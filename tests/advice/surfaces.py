@@ -1,0 +1,74 @@
+"""Known response surfaces on a fake clock: what a race is proved on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from harness.advice.board import Seen
+from harness.advice.racing import Race
+from harness.advice.space import Axis, Configuration, Space
+from harness.frameworks.fake import FakeClock
+
+OVERHEAD_S = 0.05  # of building, checking and pricing an arm
+FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
+Speedup = Callable[[Mapping[str, str]], float]
+
+
+def axis(name: str, *levels: str, computes_other: bool = False) -> Axis:
+    """Return an axis whose levels cost no error."""
+    computes = levels if computes_other else ("",) * len(levels)
+    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=(0.0,) * len(levels))
+
+
+class Surface:
+    """A machine on which every configuration's speedup over the baseline is known, and is seen with noise."""
+
+    def __init__(
+        self, space: Space, speedup: Speedup, *, seed: int, noise: float = 0.02, step_s: float = 0.004
+    ) -> None:
+        self.space = space
+        self.speedup = speedup
+        self.clock = FakeClock()
+        self.coin = Random(seed)
+        self.noise = noise
+        self.step_s = step_s
+        self.memory_bytes: Callable[[Mapping[str, str]], float] = lambda _: 1.0
+        self.error: Callable[[Mapping[str, str]], float] = lambda _: 0.0
+
+    def of(self, configuration: Configuration) -> float:
+        return self.speedup(self.space.levels(configuration))
+
+    def heat(self, configurations: Sequence[Configuration], look_s: float, _: float) -> list[dict[Configuration, Seen]]:
+        steps_s = [self.step_s / self.of(each) for each in configurations]
+        rounds = max(3, round(look_s * len(configurations) / sum(steps_s)))
+        self.clock.advance(OVERHEAD_S * len(configurations) + rounds * sum(steps_s))
+        taken = [[math.log(step_s) + self._disturbed() for _ in range(rounds)] for step_s in steps_s]
+        heat = {
+            each: Seen(
+                log_ratios=tuple(a - b for a, b in zip(taken[0], mine, strict=True)) if place else (),
+                step_s=steps_s[place],
+                memory_bytes=self.memory_bytes(self.space.levels(each)),
+                error=self.error(self.space.levels(each)),
+            )
+            for place, (each, mine) in enumerate(zip(configurations, taken, strict=True))
+        }
+        return [heat]
+
+    def _disturbed(self) -> float:
+        burst = 1.0 if self.coin.random() < 0.02 else 0.0
+        return self.coin.gauss(0, self.noise) + burst
+
+    @property
+    def exhaustive_s(self) -> float:
+        """What measuring every configuration beside the baseline takes."""
+        return self.space.size * 2 * (OVERHEAD_S + FULL_LOOK_S)
+
+    @property
+    def best(self) -> float:
+        return max(self.of(each) for each in self.space.everything())
+
+    def race(self, budget_s: float, **options: object) -> Race:
+        coin = Random(self.coin.random())
+        return Race(space=self.space, heat=self.heat, budget_s=budget_s, clock=self.clock, coin=coin, **options)

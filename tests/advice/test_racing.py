@@ -1,0 +1,97 @@
+"""The race on surfaces whose best configuration is known."""
+
+import pytest
+from surfaces import Surface, axis
+
+from harness.advice.limits import Limits
+from harness.advice.space import Space
+from harness.errors import Unavailable
+
+SMALL = Space(
+    (
+        axis("amp", "fp32", "bf16", "fp16"),
+        axis("layout", "contiguous", "channels-last"),
+        axis("threads", "1", "all"),
+        axis("batch", "1", "8", "64", computes_other=True),
+    )
+)
+LARGE = Space((*SMALL.axes, *(axis(f"switch_{letter}", "off", "on") for letter in "abcdef")))
+
+
+def additive(levels):
+    gain = {"bf16": 1.5, "fp16": 0.3, "channels-last": 1.1, "all": 1.4, "8": 3.0, "64": 5.0}
+    product = 1.0
+    for level in levels.values():
+        product *= gain.get(level, 1.0)
+    return product * 1.04 ** sum(level == "on" for level in levels.values())
+
+
+def deceiving(levels):
+    """Each of two techniques alone is slower, and both together three times faster."""
+    both = {levels["amp"], levels["layout"]} & {"bf16", "channels-last"}
+    rest = additive({name: level for name, level in levels.items() if name not in ("amp", "layout")})
+    return rest * {0: 1.0, 1: 0.7, 2: 3.0}[len(both)] * (0.3 if levels["amp"] == "fp16" else 1.0)
+
+
+@pytest.mark.parametrize("speedup", [additive, deceiving])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_fifth_of_the_cost_finds_what_is_within_3_percent_of_the_best(speedup, seed):
+    surface = Surface(SMALL, speedup, seed=seed)
+    race = surface.race(0.18 * surface.exhaustive_s)
+    best = race.run()
+    assert surface.of(best) >= 0.97 * surface.best
+    assert race.spent_s <= 0.2 * surface.exhaustive_s
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_space_that_the_budget_does_not_hold_is_searched_near_the_best(seed):
+    surface = Surface(LARGE, deceiving, seed=seed)
+    race = surface.race(60.0)
+    best = race.run()
+    assert len(race.board.first) < LARGE.size / 5
+    assert surface.of(best) >= 0.9 * surface.best
+    assert race.spent_s < 70
+
+
+def test_a_search_along_one_technique_at_a_time_would_be_deceived():
+    baseline = dict(SMALL.levels(SMALL.baseline))
+    singles = [each for each in SMALL.everything() if len(SMALL.changes(each).keys() & {"amp", "layout"}) == 1]
+    assert all(
+        deceiving(SMALL.levels(each)) < deceiving(SMALL.levels(each) | {"amp": "fp32", "layout": "contiguous"})
+        for each in singles
+    )
+    assert deceiving(baseline | {"amp": "bf16", "layout": "channels-last"}) > 2
+
+
+def test_what_breaks_a_limit_is_dropped_with_the_reason():
+    surface = Surface(SMALL, additive, seed=0)
+    surface.memory_bytes = lambda levels: 100.0 * int(levels["batch"])
+    surface.error = lambda levels: 0.02 if levels["amp"] == "bf16" else 0.0
+    race = surface.race(20.0, limits=Limits(memory_bytes=1000, error=0.01))
+    best = SMALL.levels(race.run())
+    assert best == {"amp": "fp32", "layout": "channels-last", "threads": "all", "batch": "8"}
+    reasons = {race.board.dropped[each] for each in race.board.dropped}
+    assert "takes 6.25 KiB, 1000 B is allowed" in reasons
+    assert "costs an error of 2.0 %, 1.0 % is allowed" in reasons
+
+
+def test_what_does_not_repeat_itself_gives_way_to_the_next_best():
+    surface = Surface(SMALL, additive, seed=0)
+    race = surface.race(20.0, objection=lambda each: "not the same bits" if "all" in each else "")
+    best = race.run()
+    assert SMALL.levels(best) == {"amp": "bf16", "layout": "channels-last", "threads": "1", "batch": "64"}
+    assert "not the same bits" in race.board.dropped.values()
+
+
+def test_where_nothing_helps_nothing_is_switched():
+    surface = Surface(SMALL, lambda _: 1.0, seed=0)
+    race = surface.race(20.0)
+    best = race.run()
+    assert len(SMALL.changes(best)) <= 1
+    assert surface.clock() < 25
+
+
+def test_nothing_that_keeps_the_limits_is_told():
+    surface = Surface(SMALL, additive, seed=0)
+    with pytest.raises(Unavailable, match=r"no configuration is left: takes 1\.00 B, 0\.500 B is allowed"):
+        surface.race(10.0, limits=Limits(memory_bytes=0.5)).run()

@@ -1,0 +1,79 @@
+"""Let `accelbench advise` search beside others where every configuration is known: `python tests/advice_evaluation`.
+
+Takes about 12 minutes on two quiet cores. Everything is measured for real: first every configuration of each workload,
+then each search over again with the same budget. With --write, the table goes into docs/advice.md and all figures into
+measured.json beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+
+from advice_cases import CASES
+from advice_searches import SEARCHES, measured
+from advice_tables import Contest, Outcome, sentence, table
+
+from harness.advice.advising import Request, prepare
+from harness.experiment import Plan
+from harness.hosting.lock import alone
+from harness.measuring.pool import Pool
+
+PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
+KEPT = Path(__file__).with_name("measured.json")
+BEGIN, END = "<!-- evaluation: begin -->", "<!-- evaluation: end -->"
+SHARE = 0.17  # of the cost of measuring everything: a race may end a heat late
+
+
+def main() -> None:
+    """Measure, let the searches compete, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=10, help="how often each search runs (10)")
+    parser.add_argument("--look", type=float, default=0.5, help="seconds an arm where everything is measured (0.5)")
+    parser.add_argument("--only", help="names of workloads with commas between; all unless given")
+    parser.add_argument("--no-lock", action="store_true", help="do not wait for other runs on this machine")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/advice.md")
+    options = parser.parse_args()
+    chosen = [case for case in CASES if not options.only or case.workload in options.only.split(",")]
+    pool = Pool(Plan())
+    try:
+        with nullcontext() if options.no_lock else alone(print):
+            contests = [_contest(case, pool, options.look, options.repetitions) for case in chosen]
+    finally:
+        pool.close()
+    lines = [*table(contests), "", sentence(contests, "advise")]
+    print("\n".join(lines))
+    if options.write:
+        KEPT.write_text(json.dumps([asdict(contest) for contest in contests], indent=1) + "\n")
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{rest.partition(END)[2]}"]))
+
+
+def _contest(case: Request, pool: Pool, look_s: float, repetitions: int) -> Contest:
+    prepared = prepare(case, pool)
+    grid = measured(prepared, look_s)
+    print(f"{case.workload}: {prepared.space.size} configurations in {grid.spent_s:.0f} s", flush=True)
+    outcomes = []
+    for seed in range(repetitions):
+        for name, search in SEARCHES.items():  # in turn, so that a bad minute of the machine meets them all
+            start_s = time.monotonic()
+            found = search(case, grid, pool, SHARE * grid.spent_s, seed)
+            cost = (time.monotonic() - start_s) / grid.spent_s
+            outcomes.append(Outcome(search=name, regret=grid.regret(found), cost=cost))
+            print(f"  {name}: {outcomes[-1].regret:.1%} behind at {cost:.0%} of the cost", flush=True)
+    return Contest(
+        workload=str(case.workload),
+        configurations=prepared.space.size,
+        exhaustive_s=grid.spent_s,
+        best=math.exp(grid.best),
+        outcomes=outcomes,
+    )
+
+
+if __name__ == "__main__":
+    main()

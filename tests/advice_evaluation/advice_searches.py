@@ -1,0 +1,126 @@
+"""The searches: every configuration measured, the advice, random search, and Optuna's default sampler."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+import optuna
+
+from harness.advice.advising import Prepared, Request, advise
+from harness.advice.board import Board, Seen
+from harness.advice.racing import HEAT, PATIENCE
+from harness.advice.space import Configuration
+from harness.measuring.pool import Pool
+
+LONGEST_STEP_S = 4.0  # of a reference
+LOOK_S = 0.1  # of a search that measures one configuration at a time, about what an advice takes for its first looks
+WORST = math.log(1e-3)  # what a search that asks for a number is told of a configuration that has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Every configuration of a workload, measured: its speedup over the baseline, and what all of them took."""
+
+    prepared: Prepared
+    board: Board
+    spent_s: float
+
+    @property
+    def best(self) -> float:
+        """The log speedup of the best one."""
+        return self.board.log_speedup(self.board.standing()[0])
+
+    def regret(self, configuration: Configuration) -> float:
+        """Return by which share a configuration is slower than the best one; 1 where it is no valid one."""
+        if self.board.dropped.get(configuration):
+            return 1.0
+        return 1 - math.exp(self.board.log_speedup(configuration) - self.best)
+
+    def patience_s(self, configuration: Configuration) -> float:
+        """Return when an arm is given up, by what its reference takes."""
+        reference = self.board.first[self.prepared.space.reference(configuration)]
+        return max(LOOK_S, PATIENCE * (reference.step_s or 0.0))
+
+
+def measured(prepared: Prepared, look_s: float) -> Grid:
+    """Measure every configuration beside the one that computes the same with as little switched as possible."""
+    space, board, start_s = prepared.space, Board(baseline=prepared.space.baseline), time.monotonic()
+    baseline, *others = space.references()
+    for chunk in _chunks(others) or [[]]:
+        _enter(board, prepared.heats([baseline, *chunk], look_s, LONGEST_STEP_S))
+    for reference in [baseline, *others]:
+        alike = [each for each in space.everything() if space.reference(each) == reference != each]
+        patience_s = max(look_s, PATIENCE * (board.first[reference].step_s or 0.0))
+        for chunk in _chunks(alike):
+            _enter(board, prepared.heats([reference, *chunk], look_s, patience_s))
+    return Grid(prepared=prepared, board=board, spent_s=time.monotonic() - start_s)
+
+
+def by_advice(request: Request, _: Grid, pool: Pool, budget_s: float, seed: int) -> Configuration:
+    """Let accelbench advise."""
+    found = advise(replace(request, budget_s=budget_s, seed=seed), pool=pool)
+    return tuple(found.levels.values())
+
+
+def by_chance(_: Request, grid: Grid, __: Pool, budget_s: float, seed: int) -> Configuration:
+    """Measure configurations in random order, none twice, and take the best that was seen."""
+    order = list(grid.prepared.space.everything())
+    Random(seed).shuffle(order)
+    seen: dict[Configuration, float] = {}
+    for _number in _within(budget_s):
+        if len(seen) == len(order):
+            break
+        chosen = order[len(seen)]
+        seen[chosen] = _looked_at(grid, chosen)
+    return max(seen, key=seen.__getitem__)
+
+
+def by_optuna(_: Request, grid: Grid, __: Pool, budget_s: float, seed: int) -> Configuration:
+    """Let Optuna's default sampler, TPE, say what to measure, and take the best that was seen."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    axes = grid.prepared.space.axes
+    for _number in _within(budget_s):
+        trial = study.ask()
+        chosen = tuple(trial.suggest_categorical(axis.technique, axis.levels) for axis in axes)
+        study.tell(trial, _looked_at(grid, chosen))
+    return tuple(study.best_params[axis.technique] for axis in axes)
+
+
+SEARCHES: dict[str, Callable[[Request, Grid, Pool, float, int], Configuration]] = {
+    "advise": by_advice,
+    "random search": by_chance,
+    "Optuna (TPE)": by_optuna,
+}
+
+
+def _within(budget_s: float) -> Iterator[int]:
+    """Count while the next turn, if it takes as long as those before it, still fits into the budget; at least once."""
+    start_s, number = time.monotonic(), 0
+    while number == 0 or (time.monotonic() - start_s) * (number + 1) / number <= budget_s:
+        yield number
+        number += 1
+
+
+def _looked_at(grid: Grid, configuration: Configuration) -> float:
+    """Return the log speedup that a look beside the baseline shows, the worst where it shows none."""
+    baseline = grid.prepared.space.baseline
+    if configuration == baseline:
+        return 0.0
+    (heat,) = grid.prepared.heats([baseline, configuration], LOOK_S, grid.patience_s(configuration))
+    ratios = heat[configuration].log_ratios
+    return float(np.median(ratios)) if ratios else WORST
+
+
+def _enter(board: Board, heats: Iterable[Mapping[Configuration, Seen]]) -> None:
+    for heat in heats:
+        board.enter(heat)
+
+
+def _chunks(configurations: list[Configuration]) -> list[list[Configuration]]:
+    return [configurations[start : start + HEAT] for start in range(0, len(configurations), HEAT)]

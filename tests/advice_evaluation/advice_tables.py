@@ -1,0 +1,65 @@
+"""What the searches reached, as a table and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.units import percent, plural, seconds, speedup
+
+NEAR = 0.03  # of the optimum
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One search once: which share it fell short of the best by, and its cost as a share of measuring everything."""
+
+    search: str
+    regret: float
+    cost: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """A workload's searches. ``best`` is the speedup of the best configuration over the baseline."""
+
+    workload: str
+    configurations: int
+    exhaustive_s: float
+    best: float
+    outcomes: Sequence[Outcome]
+
+    def of(self, search: str) -> list[Outcome]:
+        """Return what a search reached, in the order of its repetitions."""
+        return [outcome for outcome in self.outcomes if outcome.search == search]
+
+
+def table(contests: Iterable[Contest]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield "| workload | configurations | best | search | regret: median | worst | within 3 % | cost: median | most |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for contest in contests:
+        for search in dict.fromkeys(outcome.search for outcome in contest.outcomes):
+            reached = contest.of(search)
+            regrets, costs = [each.regret for each in reached], [each.cost for each in reached]
+            near = sum(regret <= NEAR for regret in regrets)
+            yield (
+                f"| {contest.workload} | {contest.configurations} in {seconds(contest.exhaustive_s)} "
+                f"| {speedup(contest.best)} | {search} | {percent(median(regrets))} | {percent(max(regrets))} "
+                f"| {near} of {len(regrets)} | {percent(median(costs))} | {percent(max(costs))} |"
+            )
+
+
+def sentence(contests: Sequence[Contest], search: str) -> str:
+    """Return in a sentence on how many workloads a search keeps what is asked of it."""
+    kept = [contest for contest in contests if _keeps(contest.of(search))]
+    return (
+        f"In the median of its repetitions, {search} came within {percent(NEAR)} of the best configuration at 20 % or "
+        f"less of the cost of measuring them all on {len(kept)} of {plural(len(contests), 'workload')}."
+    )
+
+
+def _keeps(reached: Sequence[Outcome]) -> bool:
+    regret, cost = median(each.regret for each in reached), median(each.cost for each in reached)
+    return regret <= NEAR and cost <= 0.2

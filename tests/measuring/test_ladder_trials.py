@@ -1,0 +1,91 @@
+"""A trial of a ladder on the fake asynchronous device: who is compared with whom, and who is left out."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from harness.errors import Unavailable
+from harness.experiment import Arm, Build, Plan, Setting, Trial, ladder, technique, workload
+from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.conduct import Conduct
+from harness.record import ArmRecord
+
+clock = FakeClock()
+device = FakeDevice(clock)
+
+
+@workload("fake", unit="stair")
+def stairs(_: Setting, *, height: int = 1, pace: str = "slow", lift: str = "none", careless: bool = False) -> Arm:
+    """Stairs to climb; a careless climber does not get where the others do."""
+    if height > 4:
+        raise Unavailable("there are no more than 4 stairs")
+    if lift == "absent":
+        raise Unavailable("there is no lift here")
+    stair_s = {"slow": 1e-3, "quick": 0.5e-3}[pace]
+
+    def step() -> Any:
+        device.launch(stair_s * (1 + height) / 2)
+        return np.full(3, float(height) + 0.5 * careless)
+
+    return Arm(step=step, items=height)
+
+
+@technique("fake", levels=("1", "4", "9"), same_output=False)
+def height(build: Build, level: str) -> Arm:
+    """How many stairs at once."""
+    return build(height=int(level))
+
+
+@technique("fake", levels=("none", "absent"))
+def lift(build: Build, level: str) -> Arm:
+    """A lift."""
+    return build(lift=level)
+
+
+@technique("fake", levels=("slow", "quick"))
+def gait(build: Build, level: str) -> Arm:
+    """How to walk."""
+    return build(pace=level)
+
+
+@technique("fake", levels=("off", "on"))
+def careless(build: Build, level: str) -> Arm:
+    """Not to look."""
+    return build(careless=level == "on")
+
+
+START = {"height": "1", "lift": "none", "gait": "slow", "careless": "off"}
+STEPS = [("height", "4"), ("height", "9"), ("lift", "absent"), ("careless", "on"), ("gait", "quick")]
+UP = ladder("fake", "up", start=START, steps=STEPS)
+
+
+def climbed() -> list[ArmRecord]:
+    arms = tuple({"up": level} for level in UP.levels_on(None))  # type: ignore[arg-type]  # they depend on no host
+    trial = Trial(framework="fake", workload="stairs", arms=arms, plan=Plan(budget_s=0.5))
+    return Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+
+
+def test_a_rung_that_cannot_run_is_left_out_above_and_the_next_is_held_against_the_last_that_ran() -> None:
+    _, higher, highest, lifted, _, quicker = climbed()
+    assert highest.reason == "there are no more than 4 stairs"
+    assert (lifted.outcome, lifted.reason) == ("unavailable", "there is no lift here")
+    assert quicker.gain_over == higher.levels == {"up": "+height 4"}
+    assert quicker.gain is not None
+    assert (quicker.gain.verdict, round(quicker.gain.speedup, 1)) == ("faster", 2.0)
+    assert quicker.effect is not None
+    assert round(quicker.effect.speedup, 1) == 3.2
+
+
+def test_a_rung_just_above_the_start_gains_what_it_gains_over_the_start() -> None:
+    start, higher, *_ = climbed()
+    assert higher.gain == higher.effect
+    assert higher.gain_over == start.levels
+
+
+def test_outputs_are_held_against_the_lowest_rung_that_computes_the_same() -> None:
+    _, higher, _, _, wrong, quicker = climbed()
+    assert (wrong.outcome, wrong.gain) == ("wrong-output", None)
+    assert higher.price is not None
+    assert quicker.price is not None
+    assert (higher.price.error, quicker.price.error) == (None, 0)

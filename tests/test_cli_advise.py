@@ -1,0 +1,46 @@
+"""`accelbench advise`, as a user types it."""
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import main
+
+
+@pytest.fixture
+def accelbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, ["advise", *arguments])
+
+
+def test_without_a_workload_it_lists_what_there_is(accelbench):
+    listed = accelbench("--framework", "torch").stdout.splitlines()
+    assert any(line.startswith("cnn-train ") and "torch: Training step of a small CNN" in line for line in listed)
+    assert len(accelbench().stdout.splitlines()) > len(listed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cnn-trian"], "unknown workload 'cnn-trian'; expected one of: "),
+        (["--framework", "jax"], "--framework: 'jax' is no framework; expected one of: numpy, torch, tensorflow, cupy"),
+        (["heat", "--framework", "tensorflow"], "--framework: heat does not run in 'tensorflow'; expected one of: "),
+        (["heat", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+        (["heat", "--max-memory", "8 cats"], "--max-memory: '8 cats' is not an amount of memory such as 8GiB or 500MB"),
+        (["heat", "--max-error", "none"], "--max-error: 'none' is not a fraction such as 1% or 0.01"),
+        (["heat", "--set", "elements"], "--set: 'elements' is not a name and a value; for example --set batch_size=64"),
+        (
+            ["heat", "--framework", "numpy", "--only", "flight"],
+            "unknown technique 'flight' for numpy; expected one of: ",
+        ),
+        (["heat", "--fast"], "No such option '--fast'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
+    result = accelbench(*arguments)
+    assert result.exit_code == 2
+    (line,) = [line for line in result.stderr.splitlines() if "waiting for" not in line]
+    assert words in line
+
+
+def test_help_shows_an_example(accelbench):
+    assert "accelbench advise cnn-train --budget 60s" in accelbench("--help").stdout

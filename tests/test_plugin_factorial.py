@@ -1,0 +1,58 @@
+"""Tests that take a bundle of techniques apart."""
+
+import json
+
+import pytest
+from project import Project
+
+BUNDLE = """
+from harness import factorial
+
+
+@factorial("numpy", pace="quick", stride="long")
+def test_walk(measure, pace, stride):
+    measure("walk", pace=pace, stride=stride)
+"""
+
+
+def test_a_bundle_is_measured_in_every_combination_and_all_of_them_in_every_round(project: Project) -> None:
+    project.benchmark("slow", "quick", "brisk", tests=BUNDLE)
+    result = project.run("--benchmark-json=out.json")
+    assert result.ret == 0
+    (trial,) = json.loads((project.path / "out.json").read_text())["accelbench"]["trials"]
+    assert trial["id"] == "test_pace.py::test_walk"
+    assert [arm["levels"] for arm in trial["arms"]] == [
+        {"pace": "slow", "stride": "short"},
+        {"pace": "slow", "stride": "long"},
+        {"pace": "quick", "stride": "short"},
+        {"pace": "quick", "stride": "long"},
+    ]
+    assert len({arm["effect"]["pairs"] for arm in trial["arms"][1:]}) == 1
+
+
+def test_the_ids_of_a_bundles_arms_can_be_selected(project: Project) -> None:
+    project.benchmark("slow", "quick", tests=BUNDLE)
+    lines = project.run("--collect-only", "-q", "-k", "quick and long").outlines
+    assert [line for line in lines if "::" in line] == ["test_pace.py::test_walk[pace-quick-stride-long]"]
+
+
+@pytest.mark.parametrize(
+    ("decorators", "line"),
+    [
+        (
+            '@factorial("numpy", pace="fast", stride="long")',
+            "pace cannot be switched on at 'fast'; expected one of: quick",
+        ),
+        ('@factorial("numpy", pace="quick")', "bundle of 1 technique(s) cannot be taken apart"),
+        ('@toggles("numpy", "pace")\n@factorial("numpy", pace="quick", stride="long")', "leave out @toggles"),
+        ('@pytest.mark.factorial("numpy")', "the mark names no framework and levels; use harness.factorial"),
+    ],
+)
+def test_a_bundle_that_cannot_be_taken_apart_ends_the_session_in_one_line(
+    project: Project, decorators: str, line: str
+) -> None:
+    test = f"from harness import factorial\n\n{decorators}\ndef test_walk(measure, pace, stride): ...\n"
+    project.benchmark("slow", "quick", tests=test)
+    result = project.run()
+    assert result.ret == 2
+    assert line in result.stdout.str() + result.stderr.str()

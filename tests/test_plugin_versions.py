@@ -1,0 +1,59 @@
+"""Callables of one's own are compared by one line in a test module."""
+
+import json
+from typing import Any
+
+import pytest
+from project import Project
+
+from harness import versions
+from harness.errors import BadInput
+
+SQUARES = """
+import time
+
+import harness
+
+values = list(range(1000))
+
+
+def slow():
+    time.sleep(0.002)
+    return [value * value for value in values]
+
+
+test_square = harness.versions("square", {"power": slow, "product": lambda: [v * v for v in values]}, unit="list")
+"""
+
+
+def arms(project: Project) -> list[dict[str, Any]]:
+    project.run("--benchmark-json=out.json", "test_square.py")
+    document = json.loads((project.path / "out.json").read_text())
+    (trial,) = document["accelbench"]["trials"]
+    assert (trial["workload"], trial["techniques"], trial["unit"]) == ("square", ["square"], "list")
+    found: list[dict[str, Any]] = trial["arms"]
+    return found
+
+
+def test_callables_become_a_trial_whose_first_is_the_baseline(project: Project) -> None:
+    project.write("test_square.py", SQUARES)
+    power, product = arms(project)
+    assert (power["levels"], product["levels"]) == ({"square": "power"}, {"square": "product"})
+    assert product["effect"]["verdict"] == "faster"
+
+
+def test_a_callable_with_another_answer_has_no_speed(project: Project) -> None:
+    project.write("test_square.py", SQUARES.replace("v * v for", "v * v + 1 for"))
+    assert arms(project)[1]["outcome"] == "wrong-output"
+
+
+@pytest.mark.parametrize(
+    ("name", "callables", "sentence"),
+    [
+        ("two words", {"a": int, "b": int}, "the name 'two words'; expected a Python name"),
+        ("square", {"a": int}, "versions of square has 1 callables; expected two or more"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(name: str, callables: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        versions(name, callables)

@@ -1,0 +1,119 @@
+"""A program of a user's own becomes a workload that techniques switch, or is refused in one sentence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import harness.techniques  # noqa: F401  fills the catalogue
+from harness import Arm, Program, Setting, program
+from harness.errors import BadInput, Unavailable
+from harness.experiment import find_technique, stack
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def build() -> Program:
+    """Learn to tell noise from noise."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3))
+    data = TensorDataset(torch.randn(64, 1, 8, 8), torch.randint(3, (64,)))
+    return Program(
+        model=model,
+        loader=DataLoader(data, batch_size=4, shuffle=True),
+        step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=torch.optim.AdamW(model.parameters()),
+    )
+
+
+def with_changes(**changes: Any) -> Callable[[], Program]:
+    return lambda: replace(build(), **changes)
+
+
+def arm_of(built: Callable[[], Any] = build, **options: Any) -> Arm:
+    return program(built).build(Setting(cores=2), device="cpu", **options)
+
+
+def losses_of(arm: Arm) -> list[float]:
+    arm.reset()
+    return [float(loss) for loss in arm.step()]
+
+
+def test_an_epoch_learns_from_eight_batches_unless_the_program_says_otherwise() -> None:
+    arm = arm_of()
+    assert (arm.items, len(losses_of(arm))) == (32, 8)
+    arm = arm_of(with_changes(batches=2))
+    assert (arm.items, len(losses_of(arm))) == (8, 2)
+
+
+def test_a_reset_forgets_what_was_learnt() -> None:
+    arm = arm_of()
+    first = losses_of(arm)
+    assert [float(loss) for loss in arm.step()] != first
+    assert losses_of(arm) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("amp", "bf16"), ("memory_format", "channels-last"), ("log_interval", "every-10"), ("workers", "1")],
+)
+def test_a_technique_of_the_suite_applies_and_computes_the_same(name: str, level: str) -> None:
+    switch = find_technique("torch", name)
+    arm = stack([(switch, level)], arm_of)
+    try:
+        with arm.entered():
+            assert losses_of(arm) == pytest.approx(losses_of(arm_of()), rel=max(switch.tolerance_at(level), 1e-5))
+    finally:
+        arm.close()
+
+
+def test_larger_batches_draw_as_many_items() -> None:
+    arm = stack([(find_technique("torch", "batch_size"), "16")], arm_of)
+    assert (arm.items, len(losses_of(arm))) == (32, 2)
+
+
+def test_a_batch_larger_than_the_data_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="a batch of 128 is larger than the program's data set of 64"):
+        arm_of(batch_size=128)
+
+
+def test_without_an_optimizer_nothing_is_learnt_and_no_gradient_recorded() -> None:
+    model = build().model
+    arm = arm_of(with_changes(model=model, optimizer=None, step=lambda model, batch: model(batch[0])))
+    before = [weight.clone() for weight in model.parameters()]
+    outputs = arm.step()
+    assert {tuple(output.shape) for output in outputs} == {(4, 3)}
+    assert not any(output.requires_grad for output in outputs)
+    assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("built", "sentence"),
+    [
+        (lambda: 7, "the function returned a int; expected a harness.Program"),
+        (with_changes(model=len), "the program's model is a builtin_function_or_method; expected a torch.nn.Module"),
+        (with_changes(loader=[1, 2]), "the program's loader is a list; expected a torch.utils.data.DataLoader"),
+    ],
+)
+def test_what_is_no_program_is_refused_in_a_sentence(built: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        arm_of(built)
+
+
+def test_a_step_that_returns_no_loss_is_refused() -> None:
+    arm = arm_of(with_changes(step=lambda model, batch: model(batch[0])))
+    with pytest.raises(BadInput, match=r"returned a tensor of shape \(4, 3\); expected the loss"):
+        arm.step()
+
+
+def test_it_is_called_by_its_module_and_its_function_and_summed_up_by_its_docstring() -> None:
+    mine = program(build, unit="image")
+    assert (mine.name, mine.unit, mine.summary) == (
+        "test_own_program:build",
+        "image",
+        "Learn to tell noise from noise.",
+    )

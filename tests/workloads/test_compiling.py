@@ -1,0 +1,101 @@
+"""Compiled arms: the same answer, compiled from nothing in every trial and once in it, or a reason why not."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness.workloads  # noqa: F401  fills the catalogue
+from harness.errors import BadInput, Unavailable
+from harness.experiment import Arm, Setting, find_workload
+from harness.frameworks import load
+from harness.measuring import check
+from harness.workloads.torch import compiling
+
+# PyTorch's compiler uses, when it is loaded, what PyTorch advises against.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+framework = load("torch")
+FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def built(setting: Setting, mode: str = "default", **options: Any) -> Arm:
+    options = {"elements": 1000, "device": "cpu"} | options
+    return find_workload("chain-torch").build(setting, compile_mode=mode, **options)
+
+
+def folder_of(arm: Arm) -> Path:
+    with arm.entered():
+        return Path(os.environ[FOLDER])
+
+
+@pytest.fixture
+def noobstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled to see that it can be."""
+    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
+
+
+def test_every_compiled_arm_compiles_what_it_computes() -> None:
+    setting = Setting()
+    arms = [built(setting) for _ in "ab"]  # as two arms of a trial that differ in something else
+    expected = check.output_of(built(setting, "eager"), framework)
+    graphs = framework.compilations()
+    for number, arm in enumerate(arms, start=1):
+        assert check.relative_error(check.output_of(arm, framework), expected) < 1e-6
+        assert framework.compilations() == graphs + number
+        assert any(folder_of(arm).iterdir())
+    for arm in arms:
+        arm.close()
+
+
+@pytest.mark.usefixtures("noobstacle")
+def test_an_arm_finds_what_it_compiled_when_it_is_built_again_in_its_trial() -> None:
+    setting = Setting()
+    arms = [built(setting) for _ in "ab"]
+    folders = [folder_of(arm) for arm in arms]
+    assert len({*folders}) == len(arms)
+    for arm in arms:
+        arm.close()
+    assert {folder_of(built(setting)) for _ in "ab"} == {*folders}
+
+
+@pytest.mark.usefixtures("noobstacle")
+def test_another_trial_compiles_from_nothing_although_its_setting_is_equal() -> None:
+    setting, other = Setting(), Setting()
+    assert setting == other
+    arm = built(setting)
+    folder = folder_of(arm)
+    arm.close()
+    assert folder_of(built(other)) != folder
+    assert folder.is_dir()
+    del arm, setting
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("noobstacle")
+def test_where_pytorch_keeps_its_own_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, "/mine")
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    assert folder_of(built(Setting())) != Path("/mine")
+    assert os.environ[FOLDER] == "/mine"
+    assert "TRITON_CACHE_DIR" not in os.environ
+
+
+def test_without_a_compiler_it_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("no-such-compiler",))
+    compiling.obstacle.cache_clear()
+    try:
+        with pytest.raises(Unavailable, match=r"cannot compile for cpu here: .+"):
+            built(Setting())
+    finally:
+        compiling.obstacle.cache_clear()
+
+
+def test_cuda_graphs_are_not_asked_for_on_a_cpu() -> None:
+    with pytest.raises(Unavailable, match="reduce-overhead stands for CUDA graphs, and the model computes on cpu here"):
+        built(Setting(), "reduce-overhead")
+
+
+def test_an_unknown_mode_is_named_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match="unknown compile mode 'fast'; expected one of: eager, default, "):
+        built(Setting(), "fast")
