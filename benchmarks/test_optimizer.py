@@ -1,7 +1,7 @@
 """Does it pay to step through all weights at once, and how much of a training step is the optimiser's at all?
 
-With 128 small tensors the optimiser takes as long as the passes through the model, and most of that is one call after
-another. The CNN has ten tensors: whatever is done to its optimiser, the step hardly changes.
+With 128 small tensors the optimiser takes a large part of the step, most of it one call after another. The CNN has
+eight tensors: whatever is done to its optimiser, the step hardly changes.
 """
 
 import pytest

@@ -42,7 +42,8 @@ def test_a_declared_ladder_is_in_ids_results_page_summary_and_table(ladder_of_on
     page, summary, table = ((report / name).read_text() for name in ("index.html", "summary.md", "effects.csv"))
     assert SUMMARY in page
     assert "all together" in page  # the ladder's figure
-    for text in (page, summary, table):
+    assert "outing +" in summary
+    for text in (page, table):
         assert "outing" in text
         assert "+pace quick" in text
     assert "gain_verdict" in table.splitlines()[0]

@@ -15,8 +15,8 @@ from harness.measuring.evidence import Judgement, judge
 class Seen:
     """What one heat showed of a configuration.
 
-    ``log_ratios`` are its log speedups per item over the first of the heat, one for each round; both are 0 for the
-    first itself. ``reason`` says why it was not measured, "" where it was, and ``hopeless`` that it is no use to
+    ``log_ratios`` are its log speedups per item over the first of the heat, one for each round, none for the first
+    itself. ``reason`` says why it was not measured, "" where it was, and ``hopeless`` that it is no use to
     try it again.
     """
 

@@ -30,7 +30,7 @@ class Proposer:
     def proposed(self, affordable: int) -> list[Configuration]:
         """Return what to look at where so many looks can be afforded, a third of them at a time.
 
-        Of each set, half is drawn evenly from the space, and half is near the best so far, once there is one.
+        Of each set, half is drawn at random, and half is near the best so far, once there is one.
         """
         left = self.space.size - len(self.board.first)
         if left <= affordable:
@@ -38,8 +38,12 @@ class Proposer:
         count = max(affordable // 3, self.fewest) if affordable >= self.fewest or not self.begun else affordable
         near = [self._near(elite) for elite in self.board.standing()[:ELITES]] if self.begun else []
         chosen = list(dict.fromkeys(each for row in zip(*near, strict=False) for each in row))[: count // 2]
-        sampled = self.space.sample(count - len(chosen), self.coin, [*self.board.first, *chosen])
-        return self._open([*chosen, *sampled])
+        return [*chosen, *self._sampled(count - len(chosen), [*self.board.first, *chosen])]
+
+    def _sampled(self, count: int, without: list[Configuration]) -> list[Configuration]:
+        """Return so many random ones, of the fastest references first: heats of few would time references mostly."""
+        sample = self._open(self.space.sample(count * len(self.space.references()), self.coin, without))
+        return sorted(sample, key=lambda each: -self.board.log_speedup(self.space.reference(each)))[:count]
 
     def _near(self, elite: Configuration) -> list[Configuration]:
         near = self._open(self.space.neighbours(elite))

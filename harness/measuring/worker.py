@@ -37,8 +37,8 @@ _QUIETEST: dict[str, float] = {}  # what reference work took in this worker's qu
 def main() -> None:
     """Serve orders: ``("describe",)``, ``("devices",)``, ``("ceilings",)`` and ``("measure", trial)``.
 
-    ``("applicable", trial, host)`` asks which techniques a workload takes, ``("import",)`` how many seconds the import of
-    the framework took.
+    ``("applicable", trial, host)`` asks which techniques a workload takes, ``("import",)`` how many seconds the import
+    of the framework took.
     """
     replies, incoming = _claim_pipes()
     start = time.perf_counter()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 
 import numpy as np
@@ -59,6 +60,13 @@ def _switch(name: str, *levels: str) -> Technique:
 
 
 GAIT, REACH = _switch("gait", "slow", "quick"), _switch("reach", "short", "long")
+
+
+@pytest.fixture(autouse=True)
+def own_catalogue(monkeypatch):
+    """Keep what is declared here from other tests."""
+    module = sys.modules["harness.experiment.technique"]
+    monkeypatch.setattr(module, "_TECHNIQUES", dict(vars(module)["_TECHNIQUES"]))
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,9 @@ from __future__ import annotations
 from harness.advice.advising import Request
 
 CASES = (
-    Request(workload="cnn-train", only=("amp", "memory_format", "threads", "batch_size"), max_batch=8),
+    Request(workload="cnn-train", only=("amp", "memory_format", "threads", "batch_size"), max_batch=4),
     Request(workload="mlp-train", only=("amp", "optimizer", "batch_size"), max_batch=8),
-    Request(workload="narrow-mlp-train", only=("optimizer", "threads", "batch_size"), max_batch=16),
-    Request(
-        workload="house-prices-train",
-        only=("amp", "threads", "batch_size"),
-        held={"rows": "64"},
-        max_batch=64,
-    ),
-    Request(workload="cnn-evaluation", only=("inference", "threads", "batch_size"), max_batch=64),
+    Request(workload="narrow-mlp-train", only=("amp", "optimizer", "threads", "batch_size"), max_batch=2),
+    Request(workload="house-prices-train", only=("amp", "threads", "batch_size"), held={"rows": "64"}, max_batch=8),
+    Request(workload="cnn-evaluation", only=("inference", "threads", "batch_size"), max_batch=8),
 )

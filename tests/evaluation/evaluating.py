@@ -29,9 +29,9 @@ def evaluated(number: int) -> Iterator[str]:
             yield from lines_of(table, cells, left_out)
     took = units.minutes(time.perf_counter() - begun_s)
     yield (
-        f"{number} series of {RUNS} runs per noise model and spread, size of step, or scenario, and "
-        f"{histories(number)} whole histories each; in brackets exact binomial intervals at 95 % (Clopper and Pearson "
-        f"1934). Made in {took} on {os.cpu_count()} cores with Python {platform.python_version()}."
+        f"{number} series of {RUNS} runs per size of step or scenario, half as many per noise model and spread where "
+        f"nothing happens, and {histories(number)} whole histories each; in brackets exact binomial intervals at 95 % "
+        f"(Clopper and Pearson 1934). Made in {took} on {os.cpu_count()} cores with Python {platform.python_version()}."
     )
 
 

@@ -22,10 +22,10 @@ _SEED = 20260101
 
 
 def unchanged(number: int) -> dict[tuple[str, float], list[Series]]:
-    """Return so many series per noise model and spread in which nothing happens."""
+    """Return half as many series per noise model and spread in which nothing happens: there are many of both."""
     rng = np.random.default_rng(_SEED)
     return {
-        (name, spread): [series(rng, noise, spread) for _ in range(number)]
+        (name, spread): [series(rng, noise, spread) for _ in range((number + 1) // 2)]
         for (name, noise), spread in product(MODELS.items(), SPREADS)
     }
 

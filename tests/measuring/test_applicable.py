@@ -1,5 +1,6 @@
 """Which techniques apply to a workload, by their declarations alone."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -28,8 +29,9 @@ def _only_uphill(build, level):
     return build(pace=level)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def techniques():
+@pytest.fixture(autouse=True)
+def techniques(monkeypatch):
+    monkeypatch.setattr(sys.modules["harness.experiment.technique"], "_TECHNIQUES", {})
     adopt(
         _switch("pace", _only_uphill, "slow", "quick", "run"),
         _switch("shoes", lambda build, level: build(shoes=level), "old", "new"),

@@ -6,10 +6,12 @@ from harness.experiment import Arm, Build, technique
 from harness.techniques.torch.computing import need_accelerator
 
 
+# Measured on a CPU after two steps of `cnn-train` and `narrow-mlp-train`: at most 2e-7 in float32. In bfloat16 what is
+# fused rounds less often, and may differ as much as other kernels do, see `memory_format`.
 @technique(
     "torch",
     levels=("eager", "default", "reduce-overhead", "max-autotune"),
-    tolerance={"*": 1e-3},
+    tolerance={"*": 2e-2},
     recipe={"eager": "", "*": 'model = torch.compile(model, mode="{level}")'},
 )
 def compile(build: Build, level: str) -> Arm:  # noqa: A001  what PyTorch calls it

@@ -57,8 +57,7 @@ def loading(build: Build, level: str) -> Arm:
 
 
 # Measured on a CPU over two seeds of photographs, scaled to 64, 96 and 224 pixels: at most 1.2e-2 for images that are
-# decoded at half or a quarter of their size, since scaling then begins with other pixels. A channel's mean left out
-# costs thirty times as much.
+# decoded at half or a quarter of their size, since scaling then begins with other pixels.
 @technique(
     "torch",
     levels=("pillow", "pillow-draft", "device"),

@@ -22,11 +22,7 @@ def stacked_training_keras(
 
     The loss is read by ``float(loss)`` in every ``log_interval``-th step, or in none.
     """
-    import numpy as np
-    import tensorflow as tf
-
     from harness.workloads.tensorflow import devices, models
-    from harness.workloads.tensorflow.trainer import KerasTrainer
 
     if loop == "fit":
         raise Unavailable("Model.fit reads the loss by itself, so log_interval could not change it")
@@ -35,11 +31,8 @@ def stacked_training_keras(
         raise Unavailable(f"an epoch has {images} images here, too few for a batch of {batch_size}")
     place = devices.chosen(device)
     problem = models.cnn()
-    rng = np.random.default_rng(setting.seed)
-    drawn = [problem.batch(batch_size, rng) for _ in range(images // batch_size)]
-    with tf.device(place):
-        trainer = KerasTrainer(problem, seed=setting.seed, dtype_policy=dtype_policy, loop=loop)
-        batches = [tuple(map(tf.constant, batch)) for batch in drawn]
+    count = images // batch_size
+    trainer, batches = _prepared(setting, problem, place, batch_size, count, dtype_policy=dtype_policy, loop=loop)
 
     def step() -> Any:
         trainer.model.reset_metrics()
@@ -53,12 +46,22 @@ def stacked_training_keras(
         batches[:] = changed
 
     read_bytes = images * problem.item_bytes
-    return trainer.arm(
-        step,
-        problem.network,
-        batch_size * len(batches),
-        place,
-        read_bytes=read_bytes,
-        inputs=lambda: list(batches),
-        feed=feed,
+    shown: dict[str, Any] = {"inputs": lambda: list(batches), "feed": feed}
+    return trainer.arm(  # type: ignore[no-any-return]  # the trainer is imported with TensorFlow
+        step, problem.network, batch_size * count, place, read_bytes=read_bytes, **shown
     )
+
+
+def _prepared(
+    setting: Setting, problem: Any, place: str, batch_size: int, count: int, **options: str
+) -> tuple[Any, list[Any]]:
+    """Return a trainer and so many batches, on the device."""
+    import numpy as np
+    import tensorflow as tf
+
+    from harness.workloads.tensorflow.trainer import KerasTrainer
+
+    rng = np.random.default_rng(setting.seed)
+    with tf.device(place):
+        trainer = KerasTrainer(problem, seed=setting.seed, **options)
+        return trainer, [tuple(map(tf.constant, problem.batch(batch_size, rng))) for _ in range(count)]

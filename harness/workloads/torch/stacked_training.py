@@ -29,27 +29,14 @@ def stacked_training(
     """
     from harness.workloads.torch import devices
     from harness.workloads.torch.compiling import compiled
-    from harness.workloads.torch.epochs import Epochs, worker_count
     from harness.workloads.torch.trainer import Trainer
 
     place = devices.chosen(device)
     items = setting.choose(small=8, full=128)
-    if batch_size > items:
-        raise Unavailable(f"an epoch has {items} items here, too few for a batch of {batch_size}")
-    if model == "bert" and memory_format != "contiguous":
-        raise Unavailable("BERT has no convolutions, whose channels a memory format could move")
+    _check(model, memory_format, batch_size, items)
     problem, dataset = _problem(setting, model, items)
     trainer = Trainer(problem.model, seed=setting.seed, device=place, autocast=autocast, memory_format=memory_format)
-    epochs = Epochs(
-        dataset,
-        seed=setting.seed,
-        items=items,
-        batch_size=batch_size,
-        workers=worker_count(workers, setting.cores),
-        persistent_workers=True,
-        prefetch_factor=2,
-        pin_memory=pin_memory,
-    )
+    epochs = _epochs(setting, dataset, items=items, batch_size=batch_size, workers=workers, pin_memory=pin_memory)
 
     def step() -> Any:
         for number, batch in enumerate(epochs, start=1):
@@ -61,6 +48,21 @@ def stacked_training(
 
     arm = trainer.arm(step, problem.network, items, sent_bytes=items * problem.item_bytes, close=epochs.close)
     return compiled(arm, trainer.model, compile_mode, setting, autocast, memory_format, batch_size)
+
+
+def _check(model: str, memory_format: str, batch_size: int, items: int) -> None:
+    """Refuse what makes no difference to the model, or does not fit into an epoch."""
+    if batch_size > items:
+        raise Unavailable(f"an epoch has {items} items here, too few for a batch of {batch_size}")
+    if model == "bert" and memory_format != "contiguous":
+        raise Unavailable("BERT has no convolutions, whose channels a memory format could move")
+
+
+def _epochs(setting: Setting, dataset: Any, *, workers: int, **options: Any) -> Any:
+    from harness.workloads.torch.epochs import Epochs, worker_count
+
+    count = worker_count(workers, setting.cores)
+    return Epochs(dataset, seed=setting.seed, workers=count, persistent_workers=True, prefetch_factor=2, **options)
 
 
 def _problem(setting: Setting, model: str, items: int) -> tuple[Any, Any]:

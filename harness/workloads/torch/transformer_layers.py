@@ -31,7 +31,7 @@ def with_layers(
             made.set_attn_implementation("eager" if attention == "eager" else "sdpa")
         if activation_checkpointing:
             _need(made, "supports_gradient_checkpointing", "has no layers that could compute their activations again")
-            # Its name until the fifth major release of transformers was under way is the second one.
+            # Older releases of transformers know the second name only.
             enable = getattr(made, "activation_checkpointing_enable", None) or made.gradient_checkpointing_enable
             enable({"use_reentrant": False})  # the way that PyTorch recommends
         return made
