@@ -36,6 +36,8 @@ def advise(
 ) -> None:
     """Find the fastest configuration of WORKLOAD and print it as settings; without WORKLOAD, list what there is.
 
+    WORKLOAD is one of the suite's, or a program of your own, as FILE.py:FUNCTION.
+
     Techniques are raced against each other in every combination that the budget holds: a first look at each, then
     elimination by verdicts. Wrong outputs, and what breaks a limit, are dropped with the reason.
 
@@ -44,6 +46,7 @@ def advise(
       accelbench advise cnn-train --budget 60s
       accelbench advise bert-train --only amp,threads --set batch_size=16 --max-error 1%
       accelbench advise resnet50-train --max-memory 8GiB --deterministic --json
+      accelbench advise my_train.py:build --budget 5m
     """  # noqa: D301  click reads \b as "keep these lines"
     if workload is None:
         from harness.advice.listing import listed
@@ -54,13 +57,16 @@ def advise(
     from harness.advice.limits import Limits, read_bytes, read_fraction, read_seconds
     from harness.advice.words import as_json as plain
     from harness.advice.words import as_text
+    from harness.workloads.own import own_workload
 
     limits = Limits(
         memory_bytes=read_bytes(max_memory, "--max-memory") if max_memory else None,
         error=read_fraction(max_error, "--max-error") if max_error else None,
     )
+    work, techniques = own_workload(workload) if ".py" in workload else (workload, ())
     request = Request(
-        workload=workload,
+        workload=work,
+        techniques=techniques,
         framework=framework,
         budget_s=read_seconds(budget, "--budget"),
         limits=limits,

@@ -56,16 +56,17 @@ def versions(
     compared = Workload(
         name=name.replace("_", "-"), frameworks=(framework,), unit=unit, summary=summary, builder=builder
     )
-    adopt(
-        Technique(
-            name=name,
-            framework=framework,
-            levels=tuple(callables),
-            summary=summary,
-            apply=apply,
-            tolerance={"*": tolerance},
-        )
+    technique = Technique(
+        name=name,
+        framework=framework,
+        levels=tuple(callables),
+        summary=summary,
+        apply=apply,
+        tolerance={"*": tolerance},
+        recipe={version: f"call {version}" for version in callables},
     )
+    adopt(technique)
+    vars(test).update(compared=compared, techniques=(technique,))  # for those who want no test, such as advice
     arguments = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in ("measure", name)]
     test.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]  # pytest reads it
     toggling: Callable[..., None] = toggles(framework, name)(test)

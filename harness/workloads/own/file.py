@@ -1,4 +1,4 @@
-"""A program in a file of its own, named as in ``my_train.py:build``."""
+"""What is to be measured, in a file of a user's own and named as in ``my_train.py:build``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from harness.errors import BadInput
-from harness.experiment import Workload
+from harness.experiment import Technique, Workload
 from harness.workloads.torch.own_training import own_training
 
 
@@ -28,32 +29,39 @@ class InFile:
         Raises:
             BadInput: the file cannot be imported; the message names the reason.
         """
-        folder = str(self.path.parent)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)  # as Python does for a script, whose neighbours it may import
-        try:
-            module = importlib.import_module(self.path.stem)
-        except Exception as error:
-            raise BadInput(f"{self.path.name} cannot be imported: {type(error).__name__}: {error}") from error
-        if Path(str(module.__file__)).resolve() != self.path:
-            raise BadInput(f"{self.path.name} has the name of the module {module.__file__}: give it another name")
-        return getattr(module, self.function)()
+        return getattr(_imported(self.path), self.function)()
 
 
-def program_in(place: str) -> Workload:
-    """Return the workload of a program in a file, such as ``my_train.py:build``; the file is read but not run.
+def own_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
+    """Return the workload at a place such as ``my_train.py:build``, and the techniques that come with it.
+
+    The place names a function that builds a program, a workload, or a test that ``harness.versions`` made. A file in
+    which it names a function is not run here.
 
     Raises:
-        BadInput: there is no such file or function in it.
+        BadInput: there is no such file, or nothing of the kind in it.
     """
-    path, _, function = place.rpartition(":")
-    file = Path(path)
+    name, _, wanted = place.rpartition(":")
+    file = Path(name)
     if not file.is_file():
-        raise BadInput(f"{place} names no program: there is no file {path or place!r}; expected FILE.py:FUNCTION")
-    functions = [node.name for node in _parsed(file).body if isinstance(node, ast.FunctionDef)]
-    if function not in functions:
-        found = ", ".join(functions) or "none"
-        raise BadInput(f"{path} has no function {function!r}; found: {found}")
+        raise BadInput(f"{place} names no program: there is no file {name or place!r}; expected FILE.py:FUNCTION")
+    body = _parsed(file).body
+    functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+    if wanted in functions:
+        return _program(file, wanted), ()
+    assigned = [target.id for node in body for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
+    found: Any = getattr(_imported(file.resolve()), wanted) if wanted in assigned else None
+    if isinstance(found, Workload):
+        return found, ()
+    if isinstance(compared := getattr(found, "compared", None), Workload):
+        return compared, found.techniques
+    raise BadInput(
+        f"{name} has no program {wanted!r}; expected a function that builds one, a workload, or a test of "
+        f"harness.versions; functions there: {', '.join(functions) or 'none'}"
+    )
+
+
+def _program(file: Path, function: str) -> Workload:
     return Workload(
         name=f"{file.name}:{function}",
         frameworks=("torch",),
@@ -61,6 +69,23 @@ def program_in(place: str) -> Workload:
         summary=f"{function} of {file.name}",
         builder=partial(own_training, InFile(file.resolve(), function)),
     )
+
+
+def _imported(file: Path) -> ModuleType:
+    """Import a file as Python imports a script's neighbours.
+
+    Raises:
+        BadInput: it cannot be imported, or another module has its name.
+    """
+    if (folder := str(file.parent)) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(file.stem)
+    except Exception as error:
+        raise BadInput(f"{file.name} cannot be imported: {type(error).__name__}: {error}") from error
+    if Path(str(module.__file__)).resolve() != file:
+        raise BadInput(f"{file.name} has the name of the module {module.__file__}: give it another name")
+    return module
 
 
 def _parsed(file: Path) -> ast.Module:
