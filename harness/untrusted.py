@@ -9,7 +9,7 @@ import stat
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -158,11 +158,11 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in made:
-            raise BeyondLimit(f"it holds the key {shown(name)[:80]!r} twice in one object")
-        made[name] = value
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise BeyondLimit(f"it holds the key {shown(twice)[:80]!r} twice in one object")
     return made
 
 
@@ -171,19 +171,24 @@ def _refused(constant: str) -> NoReturn:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, str):
+        return _text(value)
     if depth > DEEPEST:
         raise BeyondLimit(_TOO_DEEP)
     if isinstance(value, dict):
         return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, float):
-        return _finite(value)
+        return value if _are_times(value) else [_plain(item, depth + 1) for item in value]
     if isinstance(value, int) and abs(value) > LARGEST:
         raise BeyondLimit("it holds an integer of more than 64 bits")
     return value
+
+
+def _are_times(values: list[Any]) -> bool:
+    """Say whether a list holds nothing but finite floats and no 0, as most do: seen at once, not one by one."""
+    return {*map(type, values)} == {float} and min(map(abs, values)) >= SMALLEST and all(map(math.isfinite, values))
 
 
 def _finite(value: float) -> float:
@@ -192,6 +197,7 @@ def _finite(value: float) -> float:
     return value if abs(value) >= SMALLEST else 0.0
 
 
+@lru_cache(1024)  # a run has few texts, each many times
 def _text(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         raise BeyondLimit(f"it holds a text of {count(len(text))} characters, at most {count(LONGEST_TEXT)} are read")

@@ -91,6 +91,7 @@ def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Mapping[str, Any]]) -> N
     _mark(axes, panel)
     points = {line.case: line.points.set_index("at")["speedup"] for line in panel.lines}
     places = {run: place for place, run in enumerate(panel.stretch.runs)}
+    count = len(panel.stretch.runs)
     for each in panel.happened:
         own = points[each.case]
         if each.shape == "drift":
@@ -98,8 +99,7 @@ def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Mapping[str, Any]]) -> N
         elif each.shape == "step":
             _ring(axes, own, each.ratio, places[each.run])
         else:
-            _bar(axes, own.loc[places.get(each.run, 0) : places[each.until]], each.ratio)
-    count = len(panel.stretch.runs)
+            _bar(axes, own.loc[places.get(each.run, 0) : places.get(each.until, count)], each.ratio)
     axes.xaxis.set_major_locator(FixedLocator(list(range(count))[:: -(-count // _MOST_TICKS)]))
     write_ticks(axes.xaxis, lambda at: clipped(panel.stretch.labels[round(at)]) if 0 <= round(at) < count else "")
     axes.set(

@@ -19,7 +19,8 @@ _BRIEF = 80  # characters of a cause that a title has room for
 class Happening:
     """What happened to one case: a step, a drift or an episode, from a run on, with a sentence on it.
 
-    ``ratio`` is how many times its speedup became, of a drift in 100 runs. ``until`` is an episode's last run, else "".
+    ``ratio`` is how many times its speedup became, of a drift in 100 runs. ``until`` is an episode's last run, "" where there
+    is none yet.
     """
 
     shape: Shape
@@ -106,12 +107,13 @@ def _what(change: Change) -> str:
 def _became(change: Change) -> str:
     if change.shape == "drift":
         return f"drifts: {units.ratio(change.ratio, change.low, change.high)} in 100 runs"
+    more = ", perhaps for a while" if change.shape == "episode" and not change.until else ""
     if change.kind == "technique":
         ends = change.before * change.low, change.before * change.high
         became = f"{units.speedup(change.before)} → {units.ratio(change.after, *ends)}"
-        return f"{became} → {units.speedup(change.before)}" if change.until else became
+        return f"{became} → {units.speedup(change.before)}" if change.until else became + more
     ratio = units.ratio(change.ratio, change.low, change.high)
-    return f"took {ratio} as long, and is over" if change.until else f"takes {ratio} as long"
+    return f"took {ratio} as long, and is over" if change.until else f"takes {ratio} as long{more}"
 
 
 def _when(change: Change, until: str = " to ") -> str:

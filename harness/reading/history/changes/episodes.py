@@ -1,45 +1,106 @@
 """Episodes of one series: a level that was left and soon came back, which is something that happened and no change.
 
-A neighbour's load, a hot afternoon or a backup slows a few runs down and is gone. As long as it goes on it cannot be
-told from a change of level, and is one.
+A neighbour's load, a hot afternoon or a backup slows a few runs down and is gone. While it goes on it cannot be told
+from a change of level. So it is held against the episodes that are over: what is no larger and has lasted no longer
+than they did may be one more, and what is larger, or outlasts them, is a change. The same holds for the beginning of a
+series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.reading.history.changes.splitting import Boundary, chance
+from harness.reading.history.changes.splitting import SHORTEST, Boundary, chance
 
-_LONGEST = 15  # runs: three times the shortest segment; what holds for longer is a level of its own
+_LONGEST = 4 * SHORTEST  # runs; what holds for longer is a level of its own
+_BACK = 0.1  # share of an episode's size by which the level that is back may have changed
 _ALPHA = 0.01  # chance that a level which came back is taken for another
 
+Values = NDArray[np.float64]
+Span = tuple[int, int]
 
-def episodes(values: NDArray[np.float64], found: Sequence[Boundary], margin: float) -> dict[Boundary, Boundary]:
-    """Return where episodes begin, each with where it is over.
 
-    An episode is no longer than the level that it interrupts, and that level is back afterwards: where the runs of the
-    episode are left out, it changes by no more than a margin, or not beyond chance.
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """The values from ``start`` to before ``end``, which depart from the level around them by ``size``.
+
+    One at the end of the series may still go on, and one at its start may have begun earlier.
     """
-    told: dict[Boundary, Boundary] = {}
-    level = 0  # where the level that may be interrupted begins
-    ends = [*(boundary.at for boundary in found[2:]), len(values)]
-    for (begins, over), end in zip(pairwise(found), ends, strict=False):
-        if begins in told.values():
+
+    start: int
+    end: int
+    size: float
+
+    def explains(self, at: int) -> bool:
+        """Say whether a boundary is but a part of the episode, or its end."""
+        return self.start < at <= self.end
+
+
+def episodes(values: Values, found: Sequence[Boundary], margin: float) -> list[Episode]:
+    """Return the episodes of a series with these boundaries."""
+    over = list(_over(values, found, margin))
+    return [*over, *_at_the_ends(values, [boundary.at for boundary in found], over, margin)]
+
+
+def _over(values: Values, found: Sequence[Boundary], margin: float) -> Iterator[Episode]:
+    """Yield the episodes that are over; one may have several levels, as when two visitors overlap.
+
+    One is no longer than the runs around it together, and their level is back afterwards: where the episode is left
+    out, it changes by no more than a margin, or not beyond chance.
+    """
+    ends = [*(boundary.at for boundary in found[1:]), len(values)]
+    level, done = 0, 0  # where the level that may be interrupted begins, and up to where all is told
+    for place, begins in enumerate(found):
+        if begins.at < done:
             continue
-        before, after = values[level : begins.at], values[over.at : end]
-        if over.at - begins.at <= min(_LONGEST, len(before)) and _alike(before, after, begins, over, margin):
-            told[begins], level = over, over.at
-        else:
-            level = begins.at
-    return told
+        before = values[level : begins.at]
+        level = begins.at
+        for over, end in zip(found[place + 1 :], ends[place + 1 :], strict=True):
+            inside, after = values[begins.at : over.at], values[over.at : end]
+            size = float(np.median(inside) - np.median(np.concatenate([before, after])))
+            short = len(inside) <= min(_LONGEST, len(before) + len(after))
+            inflated = max(begins.inflation, over.inflation)
+            if short and _alike(before, after, inflated, max(margin, _BACK * abs(size))):
+                yield Episode(start=begins.at, end=over.at, size=size)
+                level, done = over.at, over.at + 1
+                break
 
 
-def _alike(
-    before: NDArray[np.float64], after: NDArray[np.float64], begins: Boundary, over: Boundary, margin: float
-) -> bool:
-    inflated = max(begins.inflation, over.inflation)
+def _at_the_ends(values: Values, found: list[int], over: Sequence[Episode], margin: float) -> Iterator[Episode]:
+    """Yield what is like the episodes that are over, but without a level before it, or after it."""
+    spans = list(pairwise([0, *found, len(values)]))
+    if found and all(each.start != found[0] for each in over):
+        yield from _like_others(values, spans[:1], spans[1], over, margin)
+    for place, at in enumerate(found):
+        if not any(each.start == at or each.explains(at) for each in over):
+            going_on = list(_like_others(values, spans[place + 1 :], spans[place], over, margin))
+            if going_on:
+                yield from going_on
+                return
+
+
+def _like_others(
+    values: Values, spans: Sequence[Span], around: Span, over: Sequence[Episode], margin: float
+) -> Iterator[Episode]:
+    """Yield spans as one episode if they are no larger and no longer than those on the same side that are over.
+
+    So few runs more than those that they are no segment, and so little more as a margin, do not count.
+    """
+    start, end = spans[0][0], spans[-1][1]
+    sizes = [float(np.median(values[slice(*span)]) - np.median(values[slice(*around)])) for span in spans]
+    size = max(sizes, key=abs)
+    others = [each for each in over if each.size * size > 0]
+    if not others or any(each * size <= 0 for each in sizes):
+        return
+    no_longer = end - start <= max(each.end - each.start for each in others) + SHORTEST
+    if no_longer and abs(size) <= max(abs(each.size) for each in others) + margin:
+        yield Episode(start=start, end=end, size=size)
+
+
+def _alike(before: Values, after: Values, inflated: float, margin: float) -> bool:
     return bool(abs(np.median(after) - np.median(before)) <= margin or chance(before, after, inflated) > _ALPHA)

@@ -6,8 +6,7 @@ step explains it and does not hide it.
 The machine, its workloads and its techniques' effects are three questions, and all series of a kind share one
 false-discovery rate (Benjamini and Hochberg 1995). It holds for these p-values although a trial's effects share their
 baseline, since that makes them rise and fall together (Benjamini and Yekutieli 2001); a series in which nothing was
-found counts with a p-value of 1. Episodes, which are over and no changes any more, are questions of their own: many of
-them must not make it easier for a step to be told.
+found counts with a p-value of 1. Episodes, which are no changes, are questions of their own: many of them must not make it easier for a step to be told.
 
 A history is looked at anew each time, and nothing is kept that could be stale. So a run that is added costs as much as
 the runs that are looked at: the newest so many, which bounds time and memory however long a history grows.
@@ -43,6 +42,7 @@ class Change:
     """One change of one series: a step, dated to the first run after it, or a drift, dated to the series' first run.
 
     An episode is a step that is over, ``until`` its last run: the level is what it was before, and nothing has changed.
+    One with an ``until`` of "" may still go on: it is no larger than those before, and has not outlasted them.
     ``before`` and ``after`` are levels: speedups of a technique; times of a machine or a workload as a share of those
     before. ``ratio`` is the level after over the level before, for a drift over 100 runs, with its interval at 99 %.
     ``last`` is the run before a step, and ``environment`` what changed between the two, in words; both "" for a drift.
@@ -165,7 +165,7 @@ def _change(part: Part, runs: pd.DataFrame, seen: Course, found: Step | Drift) -
         size=str(runs["size"].iloc[0]),
         since=names[at],
         last=names[at - 1] if at else "",
-        until=names[over - 1] if over else "",
+        until=names[over - 1] if over and over < len(names) else "",
         before=ratio_of(level),
         after=ratio_of(level) * factor,
         ratio=found.ratio,
