@@ -1,6 +1,8 @@
 """Does it pay to keep all channels of a pixel together in memory, alone and where precision is mixed too?
 
-A network of linear layers has no images, so that there is nothing to lay out: the control.
+Regular convolutions are what the format is made for. RegNet's see a few channels each: other kernels compute them, so
+that the gain of one network says nothing of the other's. A network of linear layers has no images, so that there is
+nothing to lay out: the control. What format and precision bring only together is taken apart in test_attribution.py.
 """
 
 import pytest
@@ -8,8 +10,16 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("amp", ["fp32", "bf16"])
-@pytest.mark.parametrize("workload", ["cnn-train", "resnet18-train"])
+@pytest.mark.parametrize(
+    ("workload", "amp"),
+    [
+        ("cnn-train", "fp32"),
+        ("cnn-train", "bf16"),
+        ("regnet-train", "fp32"),
+        ("regnet-train", "bf16"),
+        ("resnet50-train", "bf16"),
+    ],
+)
 @toggles("torch", "memory_format")
 def test_memory_format(measure, workload, amp, memory_format):
     measure(workload, amp=amp, memory_format=memory_format)

@@ -16,6 +16,7 @@ from harness.hosting.conditions import Conditions
 from harness.hosting.images import count_images, images_lines
 from harness.hosting.machine import differing, without_readings
 from harness.hosting.options import Options, add_options, read_options
+from harness.hosting.part import UNFINISHED_STATUS
 from harness.hosting.progress import Progress
 from harness.hosting.replay import ReplayClock, equip
 from harness.hosting.saving import Saving, keeps_results
@@ -108,6 +109,17 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     return [*lines, *config.stash.get(BEGINNING, [])]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+    """End like an interrupted session where the time of this part was up before all was measured."""
+    result = yield
+    part = session.config.stash[SUITE].part
+    if part.left:
+        part.ended = True
+        raise session.Interrupted(part.left)
+    return result
+
+
 @pytest.hookimpl(tryfirst=True)  # before the benchmark fixture reads the marker
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give a trial's test the clock that replays its samples."""
@@ -166,9 +178,12 @@ def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, A
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End with the status of bad input where a test asked for what does not exist."""
-    if session.config.stash[SUITE].complaints:
+    """End with the status of bad input where a test asked for what does not exist, and tell whether trials are left."""
+    suite = session.config.stash[SUITE]
+    if suite.complaints:
         session.exitstatus = BAD_INPUT_STATUS
+    elif suite.part.ended:
+        session.exitstatus = UNFINISHED_STATUS
 
 
 @pytest.hookimpl(wrapper=True)  # below pytest-benchmark's own tables

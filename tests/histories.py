@@ -47,19 +47,20 @@ def history(
     for case, factor in (workload_step or {}).items():
         times[after, case] -= np.log(factor)
     names = [f"{machine}/{run + 1:04}_run" for run in range(runs)]
-    rows = [_arms(name, times[run], effects[run], spread) for run, name in enumerate(names)]
     facts = _configurations(runs, configurations or {})
     table = [_run(run, name, machine, facts[run]) for run, name in enumerate(names)]
-    return History(runs=pd.DataFrame(table), observations=pd.concat(rows, ignore_index=True))
+    return History(runs=pd.DataFrame(table), observations=_arms(names, times, effects, spread))
 
 
-def _arms(run: str, times: np.ndarray, effects: np.ndarray, spread: float) -> pd.DataFrame:  # type: ignore[type-arg]
-    number = len(times)
-    workloads = [f"net-{case}" for case in range(number)]
+def _arms(names: list[str], times: np.ndarray, effects: np.ndarray, spread: float) -> pd.DataFrame:  # type: ignore[type-arg]
+    """Return the arms of all runs from values of shape ``(runs, cases)``."""
+    runs, number = times.shape
+    workloads = [f"net-{case}" for case in range(number)] * runs
+    times, effects = times.ravel(), effects.ravel()
     trials = [f"benchmarks/test_amp.py::test_amp[{name}]" for name in workloads]
     shared = {
-        "run": run, "trial": trials, "module": "test_amp", "framework": "torch", "workload": workloads, "problem": "",
-        "fixed": "", "unit": "image", "size": "small",
+        "run": np.repeat(names, number), "trial": trials, "module": "test_amp", "framework": "torch",
+        "workload": workloads, "problem": "", "fixed": "", "unit": "image", "size": "small",
     }  # fmt: skip
     baseline = pd.DataFrame(
         shared
@@ -76,7 +77,8 @@ def _arms(run: str, times: np.ndarray, effects: np.ndarray, spread: float) -> pd
            "paired": True}
     )  # fmt: skip
     kinds: dict[str, Any] = {"pairs": "Int64", "workers": "Int64", "paired": "boolean", "verdict": "str"}
-    return pd.concat([baseline.astype(kinds), candidate.astype(kinds)], ignore_index=True)
+    arms = pd.concat([baseline.astype(kinds), candidate.astype(kinds)])
+    return arms.sort_values("run", kind="stable", ignore_index=True)
 
 
 def _configurations(runs: int, changes: Mapping[int, Mapping[str, str]]) -> list[dict[str, str]]:

@@ -1,14 +1,20 @@
 """`accelbench advise`, as a user types it."""
 
+import json
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "my_train.py"
+
 
 @pytest.fixture
 def accelbench(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))  # nothing here depends on what else is measured
     return lambda *arguments: CliRunner().invoke(main, ["advise", *arguments])
 
 
@@ -40,6 +46,17 @@ def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
     assert result.exit_code == 2
     (line,) = [line for line in result.stderr.splitlines() if "waiting for" not in line]
     assert words in line
+
+
+def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench):
+    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "8s", "--json"
+    result = accelbench(f"{EXAMPLE}:build", *wishes)
+    assert result.exit_code == 0, result.output
+    advice = json.loads(result.stdout)
+    assert (advice["workload"], advice["framework"]) == ("my_train.py:build", "torch")
+    assert {each["changes"].get("memory_format") for each in advice["tried"]} == {None, "channels-last"}
+    assert advice["settings"]["batch_size"] == "DataLoader(data, batch_size=64)"
+    assert ("memory_format" in advice["settings"]) == (advice["levels"]["memory_format"] == "channels-last")
 
 
 def test_help_shows_an_example(accelbench):

@@ -49,10 +49,12 @@ SENTENCES = [
     "results/m: 9,993 numbers missing: 0005 to 9997",
     "results/m: runs of 2 machines in one folder, each a history of its own",
     "example-2c-8g: the clock and the numbers disagree on when 1 run of",
-    "1 run of pytest-benchmark alone, times without effects",
-    "1 run written in schema version 1, before",
     "example-2c-8g: 1 technique added after the first run: torch tf32 in example-2c-8g/10001_run",
     "example-2c-8g/10001_run: 2 cases ended before, and as many of the same workload, technique and level began",
+]
+FORMATS = [
+    "1 run of pytest-benchmark alone, times without effects",
+    "1 run written in older schema versions (1; now",
 ]
 
 
@@ -62,6 +64,14 @@ def test_each_oddity_is_told_once(command):
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
     assert [result.output.count(sentence) for sentence in SENTENCES] == [1] * len(SENTENCES)
+    told = int(command == ("check",))  # of all runs; what is compared has nothing to tell
+    assert [result.output.count(sentence) for sentence in FORMATS] == [told] * len(FORMATS)
+
+
+@pytest.mark.usefixtures("history")
+def test_of_the_runs_that_are_compared_an_older_one_is_told():
+    result = CliRunner().invoke(main, ["compare", "first", "10003"])
+    assert [result.output.count(sentence) for sentence in FORMATS] == [0, 1]
 
 
 @pytest.mark.usefixtures("history")
@@ -69,5 +79,5 @@ def test_the_page_tells_each_oddity(tmp_path):
     result = CliRunner().invoke(main, ["report"])
     assert result.exit_code == 0, result.output
     page = (tmp_path / "reports" / "run" / "index.html").read_text()
-    assert [sentence for sentence in SENTENCES if sentence not in page] == []
+    assert [sentence for sentence in [*SENTENCES, *FORMATS] if sentence not in page] == []
     assert "results/m/10003_run.json" in result.stdout

@@ -215,6 +215,7 @@ def _axis(framework: str, name: str, levels: tuple[str, ...]) -> Axis:
         levels=levels,
         computes=("", *(technique.computes(level) for level in candidates)),
         tolerances=(0.0, *(technique.tolerance_at(level) for level in candidates)),
+        slow=tuple(level for level in candidates if level in technique.slow_start),
     )
 
 

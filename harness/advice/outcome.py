@@ -46,7 +46,8 @@ class Advice:
 
     ``settings`` maps each technique that is switched to what a user writes for it. ``gain`` is over the baseline, and
     None where that is the advice. ``tried`` holds every configuration that was tried, the fastest first. ``left_out``
-    maps techniques, or levels of them, to the reason.
+    maps techniques, or levels of them, to the reason. ``untried`` maps techniques to the levels for which there was no
+    time. ``dearest_s`` is what the longest heat took, and ``dearest`` what was switched in its last configuration.
     """
 
     workload: str
@@ -66,6 +67,9 @@ class Advice:
     noise: float
     budget_s: float
     spent_s: float
+    dearest_s: float
+    dearest: Levels
+    untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -113,7 +117,10 @@ def advice(
         alpha=ALPHA,
         noise=NOISE,
         budget_s=race.budget_s,
-        spent_s=race.spent_s,
+        spent_s=race.expense.spent_s,
+        dearest_s=race.expense.dearest[0],
+        dearest=space.changes(race.expense.dearest[1]),
+        untried=_untried(race),
         left_out=_left_out(found),
     )
 
@@ -133,6 +140,13 @@ def _tried(race: Race, best: Configuration) -> tuple[Tried, ...]:
         )
         for each in ordered
     )
+
+
+def _untried(race: Race) -> dict[str, tuple[str, ...]]:
+    """Return the levels that no configuration had that was tried."""
+    columns = zip(race.space.axes, zip(*race.board.first, strict=True), strict=True)
+    untried = {axis.technique: tuple(level for level in axis.levels if level not in tried) for axis, tried in columns}
+    return {name: levels for name, levels in untried.items() if levels}
 
 
 def _compared(race: Race, candidate: Configuration, other: Configuration) -> Compared | None:

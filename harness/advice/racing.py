@@ -6,7 +6,7 @@ and the others share the time. The bound is the referee's sequence of paired sig
 have no known range. A space that the budget does not hold is searched by iterated racing (López-Ibáñez et al. 2016,
 "The irace package"): each set of new configurations is half at random and half near the best so far, in one technique
 or two at once. So two techniques that pay only together are met together, which no search along one technique at a
-time would do.
+time would do. What is compiled when it starts is looked at last, with the best of the rest, where the time holds it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import chain, groupby
 from random import Random
 
 from harness.advice.board import Board, Seen
+from harness.advice.expense import EXPLORING, Expense
 from harness.advice.limits import NO_LIMITS, Limits
 from harness.advice.proposing import Proposer
 from harness.advice.space import Configuration, Space
@@ -25,12 +26,16 @@ from harness.errors import Unavailable
 from harness.units import plural, ratio, speedup
 
 HEAT = 7  # candidates that are timed side by side, all of which are in memory at once
-EXPLORING = 0.6  # of the budget at most goes into first looks
+SURVEYED = 3  # references are looked at in so small numbers, since each may take longer than those before
+SURVEYING = 0.3  # of the budget at most goes into references
+QUICK = 0.4  # of the budget at most goes into what starts quickly, where there are others
+OVERRUN = 1.3  # times the budget, within which a race must end to be begun
 FINALISTS = 12
-LONGEST_LOOK_S = 0.3
+FEWEST = 2  # configurations that are looked at, however short the time is
 PATIENCE = 4  # an arm whose step takes about so many times as long as the reference's is given up
 RACE_PATIENCE = 20  # the same for an arm that came through its first look, and may have been disturbed since
-FIRST_PATIENCE = 0.05  # of the budget, for a step of which nothing is known
+BASELINE_PATIENCE = 0.2  # of the budget, for a step of the baseline
+FIRST_PATIENCE = 0.05  # of the budget, for a step of which nothing else is known
 ALPHA = 0.01  # of a whole search
 NOISE = 0.01
 
@@ -55,9 +60,8 @@ class Race:
 
     def __post_init__(self) -> None:
         self.board = Board(baseline=self.space.baseline)
-        self._start_s = self.clock()
+        self.expense = Expense(space=self.space, budget_s=self.budget_s, clock=self.clock)
         self.alpha = ALPHA  # left to each verdict
-        self._overhead_s = 0.0  # what an arm cost beside its timing in the latest heat
 
     def run(self) -> Configuration:
         """Return the best configuration that keeps the limits; the board shows the rest.
@@ -66,7 +70,9 @@ class Race:
             Unavailable: the baseline could not be measured, or no configuration keeps the limits.
         """
         self._survey()
-        self._explore()
+        quick = self.space.quick()
+        self._explore(quick, QUICK if quick.size < self.space.size else EXPLORING)
+        self._try_slow_starts()
         finalists = self._finalists()
         if not finalists:
             reasons = list(self.board.dropped.values())
@@ -76,42 +82,44 @@ class Race:
         self._eliminate(finalists)
         return self._simplest()
 
-    @property
-    def spent_s(self) -> float:
-        """Seconds of the budget that have passed."""
-        return self.clock() - self._start_s
-
-    @property
-    def _look_s(self) -> float:
-        """How long a first look lasts: so long that half of the exploring, at most, goes into timing."""
-        return min(LONGEST_LOOK_S, EXPLORING * self.budget_s / (2 * min(self.space.size, 200)))
-
     def _survey(self) -> None:
         """Look at everything that can be computed, as it is without any technique that leaves the output alone.
 
         The baseline goes ahead alone, and pays for what costs time only once: in a process, and on a machine whose
         ceilings were never measured. The budget begins after it.
         """
-        baseline, *others = self.space.references()
-        patience_s = FIRST_PATIENCE * self.budget_s
-        self._look([baseline], self._look_s, patience_s)
-        self._start_s = self.clock()
-        for chunk in _chunks(others):
-            self._look([baseline, *chunk], self._look_s, patience_s)
+        baseline, *others = self.space.quick().references()
+        self._look([baseline], BASELINE_PATIENCE * self.budget_s)
         if reason := self.board.first[baseline].reason:
             raise Unavailable(f"the baseline cannot be measured in this budget: {reason}")
+        patience_s = max(FIRST_PATIENCE * self.budget_s, PATIENCE * (self.board.first[baseline].step_s or 0.0))
+        self.expense.begin()
+        for number, chunk in enumerate(_chunks(others, SURVEYED)):
+            if number == 0 or self.expense.holds([baseline, *chunk], SURVEYING):
+                self._look([baseline, *chunk], patience_s)
 
-    def _explore(self) -> None:
-        until_s = EXPLORING * self.budget_s
-        proposer = Proposer(space=self.space, board=self.board, coin=self.coin, fewest=HEAT)
-        while candidates := proposer.proposed(int((until_s - self.spent_s) / (self._overhead_s + self._look_s))):
+    def _explore(self, space: Space, share: float) -> None:
+        proposer = Proposer(space=space, board=self.board, coin=self.coin, fewest=HEAT)
+        while candidates := proposer.proposed(self.expense.affordable(share) - 1):
             for reference, chunk in self._heats(candidates):
-                cost_s = (1 + len(chunk)) * (self._overhead_s + self._look_s)
-                if proposer.begun and self.spent_s + cost_s > until_s:
+                most = self.expense.affordable(share) - 1
+                if most < 1 and proposer.begun:
                     return
-                self.say(f"a first look at {plural(len(chunk), 'configuration')} of {self.space.size}")
-                slowest_s = self.board.first[reference].step_s or 0.0
-                self._look([reference, *chunk], self._look_s, max(self._look_s, PATIENCE * slowest_s))
+                self._first_look(reference, chunk[: max(most, FEWEST)], space.size)
+
+    def _try_slow_starts(self) -> None:
+        """Look at the best so far with what is slow to start, one at a time, while each ends before the race begins."""
+        proposer = Proposer(space=self.space, board=self.board, coin=self.coin, fewest=HEAT)
+        for elite in self.board.standing()[:FINALISTS]:
+            for candidate in self.space.slowed(elite):
+                reference = self.space.reference(candidate)
+                if proposer.is_open(candidate) and self.expense.holds([reference, candidate], EXPLORING):
+                    self._first_look(reference, [candidate], self.space.size)
+
+    def _first_look(self, reference: Configuration, candidates: list[Configuration], size: int) -> None:
+        self.say(f"a first look at {plural(len(candidates), 'configuration')} of {size}")
+        slowest_s = self.board.first[reference].step_s or 0.0
+        self._look([reference, *candidates], max(self.expense.look_s, PATIENCE * slowest_s))
 
     def _heats(self, candidates: list[Configuration]) -> Iterator[tuple[Configuration, list[Configuration]]]:
         """Yield candidates by what they compute, the fastest reference first."""
@@ -124,10 +132,10 @@ class Race:
             for chunk in _chunks(list(alike)):
                 yield reference, chunk
 
-    def _look(self, configurations: list[Configuration], look_s: float, patience_s: float) -> None:
-        start_s = self.clock()
+    def _look(self, configurations: list[Configuration], patience_s: float, look_s: float = 0.0) -> None:
+        start_s, look_s = self.clock(), look_s or self.expense.look_s
         heats = self.heat(configurations, look_s, patience_s)
-        self._overhead_s = max(0.0, (self.clock() - start_s) / len(configurations) - look_s)
+        self.expense.pay(configurations, look_s, self.clock() - start_s)
         for heat in heats:
             self.board.enter(heat)
         for each, seen in chain(*(heat.items() for heat in heats)):
@@ -156,27 +164,39 @@ class Race:
             return
         rounds = math.ceil(math.log2(len(racing))) + 1
         for left in range(rounds, 0, -1):
-            share_s = (self.budget_s - self.spent_s) / left
-            leader, others = racing[0], racing[1:]
-            heats = [list(dict.fromkeys([leader, *chunk])) for chunk in _chunks(others)] or [[leader]]
-            arms = sum(1 + len(heat) for heat in heats)
-            look_s = share_s / arms - self._overhead_s
-            if left < rounds and look_s < self._look_s:
-                break  # the budget is spent
+            racing = self._in_time(racing)
+            heats = self._race_heats(racing)
+            arms = [*chain(*heats)]
+            if not self.expense.holds(arms, 1.0 if left < rounds else OVERRUN):
+                break
+            look_s = ((self.budget_s - self.expense.spent_s) / left - self.expense.overhead_s(arms)) / len(arms)
             self.say(f"{plural(len(racing), 'configuration')} in the race")
             for heat in heats:
-                self._race(heat, max(self._look_s, look_s))
+                self._race(heat, max(self.expense.look_s, look_s))
             racing = self._still_racing(racing, last=left == 1)
             if len(racing) < 2:
                 break
 
+    def _race_heats(self, racing: list[Configuration]) -> list[list[Configuration]]:
+        """Return who is timed together: everybody beside the baseline and whoever leads."""
+        baseline, (leader, *others) = self.space.baseline, racing
+        return [list(dict.fromkeys([baseline, leader, *chunk])) for chunk in _chunks(others)] or [[baseline, leader]]
+
+    def _in_time(self, racing: list[Configuration]) -> list[Configuration]:
+        """Return as many as the budget holds a round of, the fastest first, at least two; drop the others."""
+        count = len(racing)
+        while count > 2 and not self.expense.holds([*chain(*self._race_heats(racing[:count]))], 1.0):
+            count -= 1
+        late = [each for each in racing[count:] if each != self.space.baseline]
+        self.board.drop(late, "behind at the first look, and no time to race it")
+        return racing[:count]
+
     def _race(self, heat: list[Configuration], look_s: float) -> None:
         """Time configurations beside the baseline; those that may differ least from it first, for the check's sake."""
-        ordered = sorted((each for each in heat if each != self.space.baseline), key=self.space.tolerance)
-        steps_s = [self.board.first[each].step_s or 0.0 for each in ordered]
-        self._look(
-            [self.space.baseline, *ordered], look_s, max([look_s, *(RACE_PATIENCE * step_s for step_s in steps_s)])
-        )
+        baseline, *others = heat
+        steps_s = [self.board.first[each].step_s or 0.0 for each in others]
+        patience_s = max([look_s, *(RACE_PATIENCE * step_s for step_s in steps_s)])
+        self._look([baseline, *sorted(others, key=self.space.tolerance)], patience_s, look_s)
 
     def _still_racing(self, racing: list[Configuration], *, last: bool) -> list[Configuration]:
         """Return who goes on, the fastest first: not shown to be slower, and not in the slower half."""
@@ -207,7 +227,7 @@ class Race:
         return min(alike, key=lambda each: len(self.space.changes(each)))
 
 
-def _chunks(configurations: list[Configuration]) -> list[list[Configuration]]:
-    """Return the configurations in as many parts as heats need, of about equal length."""
-    parts = math.ceil(len(configurations) / HEAT)
+def _chunks(configurations: list[Configuration], most: int = HEAT) -> list[list[Configuration]]:
+    """Return the configurations in as few parts as hold at most so many, each with some of every kind."""
+    parts = math.ceil(len(configurations) / most)
     return [configurations[part::parts] for part in range(parts)]

@@ -18,13 +18,24 @@ class Axis:
     """A technique and its levels, the baseline first.
 
     ``computes`` names for each level what it computes: two levels of the same name must give the same output.
-    ``tolerances`` are the relative errors that the levels may cost.
+    ``tolerances`` are the relative errors that the levels may cost. ``slow`` are levels that are slow to start.
     """
 
     technique: str
     levels: tuple[str, ...]
     computes: tuple[str, ...]
     tolerances: tuple[float, ...]
+    slow: tuple[str, ...] = ()
+
+    def quick(self) -> Axis:
+        """Return the axis without the levels that are slow to start; the baseline stays."""
+        kept = [place for place, level in enumerate(self.levels) if place == 0 or level not in self.slow]
+        return Axis(
+            technique=self.technique,
+            levels=tuple(self.levels[place] for place in kept),
+            computes=tuple(self.computes[place] for place in kept),
+            tolerances=tuple(self.tolerances[place] for place in kept),
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,22 @@ class Space:
         )
         return list(product(*firsts))
 
+    def quick(self) -> Space:
+        """Return the space of the configurations that are not slow to start."""
+        return Space(tuple(axis.quick() for axis in self.axes))
+
+    def is_slow_to_start(self, configuration: Configuration) -> bool:
+        """Say whether a level of the configuration is slow to start."""
+        return any(level in axis.slow for axis, level in zip(self.axes, configuration, strict=True))
+
+    def slowed(self, configuration: Configuration) -> list[Configuration]:
+        """Return the configuration with each level that is slow to start in turn."""
+        return [
+            (*configuration[:place], level, *configuration[place + 1 :])
+            for place, axis in enumerate(self.axes)
+            for level in axis.slow
+        ]
+
     def tolerance(self, configuration: Configuration) -> float:
         """Return the relative error that the configuration may cost."""
         places = zip(self.axes, configuration, strict=True)
@@ -94,12 +121,13 @@ class Space:
                     found.append(row)
         return found
 
-    def neighbours(self, configuration: Configuration) -> list[Configuration]:
-        """Return the configurations that differ in one axis or in two: what interacts in pairs is met together."""
+    def neighbours(self, configuration: Configuration, most: int = 2) -> list[Configuration]:
+        """Return the configurations that differ in one axis, or in two: what interacts in pairs is met together."""
         places = range(len(self.axes))
         return [
             changed
-            for switched in [*((place,) for place in places), *combinations(places, 2)]
+            for count in range(1, most + 1)
+            for switched in combinations(places, count)
             for changed in self._varied(configuration, switched)
         ]
 

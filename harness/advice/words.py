@@ -11,6 +11,7 @@ from harness.advice.outcome import Advice, Compared, Tried
 from harness.experiment import Levels
 from harness.units import error, minutes, percent, plural, ratio, size, speedup
 
+OVERRUN = 1.3  # times the budget: from here on the reason is told
 SHOWN = 12  # configurations that are listed; the JSON holds all
 
 
@@ -62,6 +63,14 @@ def _surety(advice: Advice) -> Iterator[str]:
         yield f"Not told apart from it in this time: {'; '.join(_named(each.changes) for each in left)}."
     if advice.configurations > tried:
         yield f"{plural(advice.configurations - tried, 'configuration')} never tried may be faster."
+    if advice.untried:
+        levels = (f"{name.replace('_', '-')} {', '.join(levels)}" for name, levels in advice.untried.items())
+        yield f"No time for: {'; '.join(levels)}. A longer --budget tries them."
+    if advice.spent_s > OVERRUN * advice.budget_s:
+        yield (
+            f"It took longer than the {minutes(advice.budget_s)} of its budget: {minutes(advice.dearest_s)} alone went "
+            f"into building, starting and timing {_named(advice.dearest)} and what it was timed beside."
+        )
 
 
 def _tried(advice: Advice) -> Iterator[str]:

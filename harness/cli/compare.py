@@ -42,11 +42,13 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
     from harness.reading.history.comparing.comparison import compared
     from harness.reading.history.comparing.selecting import known_runs, select
     from harness.reading.history.gate.limits import read_limits
+    from harness.reading.history.storage.oddities import formats
     from harness.report.compared import written
 
     known, earlier = select(before, known_runs(storage or RESULTS, needed=storage is not None))
     known, later = select(after, known)
     warn(known.unreadable)
-    note(known.remarks, known.unreadable)
+    chosen = known.runs[known.runs["run"].isin([*earlier, *later])]
+    note([*known.remarks, *formats(chosen)], known.unreadable)
     text = written(wanted, compared(known, earlier, later, read_limits()), known, every=every)
     write_text(text, output)

@@ -44,7 +44,9 @@ class Technique:
     that has any is compared between workers. ``resources`` returns how many cores, processes or devices a level puts to
     work, where that is what the technique switches; a speedup that is larger than their growth is doubtful.
     ``recipe`` maps a level, or ``"*"`` for every one, to what a user writes for it into a program, in which
-    ``{level}`` stands for the level and ``{device}`` for a device's kind; a technique without one is never advised.
+    ``{level}`` stands for the level and ``{device}`` for a device's kind; a level without one is never advised, for the
+    reason that ``unadvised`` gives for it, or for ``"*"``. ``slow_start`` names levels that are compiled when they are
+    first called, for seconds or minutes.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Technique:
     resources: Callable[[str], int] | None = None
     same_output: bool | tuple[str, ...] = True
     recipe: Mapping[str, str] = field(default_factory=dict)
+    unadvised: Mapping[str, str] = field(default_factory=dict)
+    slow_start: tuple[str, ...] = ()
 
     def compared_at(self, level: str) -> bool:
         """Say whether this level must compute what the baseline computes."""
@@ -74,6 +78,12 @@ class Technique:
         """Return what a user writes for this level, "" where nothing is to be changed."""
         written = self.recipe.get(level, self.recipe.get("*", ""))
         return written.replace("{level}", level).replace("{device}", device)
+
+    def unadvised_at(self, level: str) -> str:
+        """Return why this level is never advised, "" where nothing speaks against it."""
+        if level in self.recipe or "*" in self.recipe:
+            return ""
+        return self.unadvised.get(level, self.unadvised.get("*", "its declaration does not say what to write for it"))
 
     @property
     def scope(self) -> Literal["arm", "process"]:
@@ -97,6 +107,8 @@ def technique(
     resources: Callable[[str], int] | None = None,
     same_output: bool | tuple[str, ...] = True,
     recipe: Mapping[str, str] | None = None,
+    unadvised: Mapping[str, str] | None = None,
+    slow_start: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
 
@@ -116,6 +128,8 @@ def technique(
             resources=resources,
             same_output=same_output,
             recipe=recipe or {},
+            unadvised=unadvised or {},
+            slow_start=slow_start,
         )
         adopt(declared)
         return declared

@@ -24,7 +24,7 @@ def begin(session: pytest.Session, suite: Suite, saving: Saving) -> list[str]:
         suite.lock = lock_machine(wait=options.wait, say=partial(_say_at_once, session.config))
     items = [item for item in session.items if item.nodeid in suite.trials]
     this_run = partial(heading, conditions=suite.conditions, trials=suite.trials.values(), items=items)
-    lines = list(saving.begin(this_run, resume=options.resume))
+    lines = list(saving.begin(this_run, resume=options.resume, in_parts=options.minutes is not None))
     if saving.journal:
         suite.keep_in(saving.journal)
     return lines

@@ -45,6 +45,12 @@ class Conditions:
         )
 
     @property
+    def part_s(self) -> float | None:
+        """How long the session may take, None where it may take as long as it needs."""
+        minutes = self.options.minutes
+        return None if minutes is None or self.rehearse else 60 * minutes
+
+    @property
     def setting(self) -> Setting:
         """What every workload is told."""
         options = self.options

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,18 +76,35 @@ class Finished:
         return any(arm.outcome in ("crashed", "hung") for arm in self.record.arms)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PartFile:
+    """A file beside the journal into which an unfinished run was saved, and a digest of what was in it."""
+
+    file: str
+    digest: str
+
+    def in_folder(self, folder: Path) -> Path | None:
+        """Return the file, None where it is gone or another one."""
+        path = folder / Path(self.file).name
+        same = path.suffix == ".json" and path.is_file() and _digest(path.read_bytes()) == self.digest
+        return path if same else None
+
+
 class Journal:
     """A run's journal, begun with its first finished trial, or that of an unfinished run, to be continued.
 
     ``finished`` are the trials that the unfinished run leaves to this one, by id, without those that were lost with
-    their worker: these are measured again. ``failure`` says why trials are not on disk; they are written when there
-    is room again.
+    their worker: these are measured again. ``parts`` are the files into which it was saved. ``failure`` says why trials
+    are not on disk; they are written when there is room again.
     """
 
-    def __init__(self, path: Path, heading: Heading, finished: dict[str, Finished] | None = None) -> None:
+    def __init__(
+        self, path: Path, heading: Heading, finished: dict[str, Finished] | None = None, parts: Iterable[PartFile] = ()
+    ) -> None:
         self.path = path
         self.heading = heading
         self.finished = {name: trial for name, trial in (finished or {}).items() if not trial.lost}
+        self.parts = tuple(parts)
         self.failure = ""
         self._pending = b""
         self._headed = path.exists()
@@ -99,7 +116,21 @@ class Journal:
 
     def append(self, trial: Finished) -> None:
         """Bring a finished trial to disk; where that fails, keep it for the next time."""
-        self._pending += _line(trial.facts)
+        self._write(trial.facts)
+
+    def note(self, saved: Iterable[Path]) -> None:
+        """Remember the files into which the unfinished run was saved."""
+        for path in saved:
+            self._write(PartFile(file=path.name, digest=_digest(path.read_bytes())))
+
+    def remove_parts(self) -> None:
+        """Remove the files into which the unfinished run was saved, but none that was changed since."""
+        for part in self.parts:
+            if path := part.in_folder(self.path.parent):
+                path.unlink()
+
+    def _write(self, fact: Any) -> None:
+        self._pending += _line(fact)
         heading = b"" if self._headed and self.path.exists() else _line(self.heading)
         try:
             with self.path.open("ab") as file:
@@ -130,18 +161,19 @@ def read_journal(path: Path) -> Journal | None:
     heading = next(_facts(bodies[:1], Heading), None)
     if heading is None:
         return None
-    return Journal(path, heading, {trial.record.id: trial for trial in _facts(bodies[1:], Finished)})
+    finished = {trial.record.id: trial for trial in _facts(bodies[1:], Finished)}
+    return Journal(path, heading, finished, _facts(bodies[1:], PartFile))
 
 
 def _line(fact: Any) -> bytes:
     body = msgspec.json.encode(fact)
-    return _checksum(body) + b" " + body + b"\n"
+    return _digest(body).encode() + b" " + body + b"\n"
 
 
 def _sound(lines: list[bytes]) -> Iterator[bytes]:
     for line in lines:
         checksum, _, body = line.partition(b" ")
-        if checksum and checksum == _checksum(body):
+        if checksum and checksum == _digest(body).encode():
             yield body
 
 
@@ -151,5 +183,5 @@ def _facts(bodies: list[bytes], kind: type[Fact]) -> Iterator[Fact]:
             yield msgspec.json.decode(body, type=kind)
 
 
-def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest()[:16].encode()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -26,6 +26,7 @@ class Options:
     max_batch: int | None
     max_workers: int | None
     timeout_s: float
+    minutes: float | None
     seed: int
     data_dir: Path | None
     resume: bool
@@ -158,6 +159,17 @@ _OPTIONS = (
         read=_positive,
         expected="a number of seconds above 0",
         example="300",
+    ),
+    _Option(
+        field="minutes",
+        name="--accel-minutes",
+        default=None,
+        metavar="MINUTES",
+        help="measure in parts: end in order after about so many minutes, with exit status 75 while trials are left; "
+        "the same command goes on where the last one ended. Default: one part",
+        read=_positive,
+        expected="a number of minutes above 0",
+        example="8",
     ),
     _Option(
         field="seed",

@@ -51,6 +51,10 @@ class Progress:
         done, spent_s = self._seen.get(_file(trial), (0, 0.0))
         self._seen[_file(trial)] = (done + len(arms), spent_s + self._clock() - start)
 
+    def expected_s(self, trial: str) -> float:
+        """Estimate how long a trial is going to take."""
+        return self._left.get(trial, 0) * self._arm_s(_file(trial))
+
     def _line(self, question: str, arms: Sequence[Levels]) -> str:
         number = self._total - len(self._left) + 1
         techniques = " × ".join(arms[0])
@@ -60,7 +64,7 @@ class Progress:
 
     def _left_s(self) -> float:
         """Estimate the time left: trials of one file take alike, those of another file need not."""
-        return sum(arms * self._arm_s(_file(trial)) for trial, arms in self._left.items())
+        return sum(self.expected_s(trial) for trial in self._left)
 
     def _arm_s(self, file: str) -> float:
         done, spent_s = self._seen.get(file, (0, 0.0))

@@ -57,6 +57,13 @@ def resumed(journals: Iterable[Journal], now: Heading, folder: Path) -> Journal:
     return own[0]
 
 
+def continued(journals: Iterable[Journal], now: Heading) -> Journal | None:
+    """Return the newest journal of this very run, None where there is none."""
+    return next(
+        (each for each in journals if each.heading.name == now.name and not any(differences(each.heading, now))), None
+    )
+
+
 def require_same(journal: Journal, differing: list[str]) -> None:
     """Refuse to continue a run under other conditions.
 

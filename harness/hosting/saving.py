@@ -20,7 +20,8 @@ from harness.hosting.aside import storage_folder, written_aside
 from harness.hosting.journal import SUFFIX, Heading, Journal
 from harness.hosting.machine import this_machine
 from harness.hosting.options import RESULTS_INI
-from harness.hosting.resuming import resumed, unfinished
+from harness.hosting.resuming import continued, differences, resumed, unfinished
+from harness.record import KEY
 from harness.units import size
 
 HOST_STORAGE = "file://./.benchmarks"  # pytest-benchmark's default, where the user named no other
@@ -77,7 +78,7 @@ class Saving:
         if self.in_own_folder:
             self._host.storage.default_machine_id = ""
 
-    def begin(self, heading: Callable[[str], Heading], *, resume: bool) -> Iterator[str]:
+    def begin(self, heading: Callable[[str], Heading], *, resume: bool, in_parts: bool) -> Iterator[str]:
         """Begin the journal of a run that is to be saved, or take that of an unfinished one, and yield what to say.
 
         Raises:
@@ -88,16 +89,22 @@ class Saving:
         if folder is None:
             if resume:
                 raise BadInput("--resume: nothing is saved; repeat the command of the unfinished run, and add --resume")
+            if in_parts:
+                raise BadInput(
+                    "--accel-minutes: nothing is saved that a next part could go on with; add --benchmark-save=NAME"
+                )
             return
         now, left = heading(self._name), unfinished(folder)
-        if resume:
-            self.journal = resumed(left, now, self._shown(folder))
+        self.journal = resumed(left, now, self._shown(folder)) if resume else continued(left, now) if in_parts else None
+        if self.journal:
             yield f"accelbench: {_counted(self.journal)} come from {self._shown(self.journal.path)}"
             return
         started = re.sub(r"[^0-9T]", "", now.started.partition("+")[0])
         self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
         if left:
             more = f", and {len(left) - 1} more" if left[1:] else ""
+            if in_parts:
+                more += f"; it is another run: {next(differences(left[0].heading, now), 'it has another name')}"
             yield (
                 f"accelbench: an unfinished run lies in {self._shown(left[0].path)} ({_counted(left[0])}){more}; its "
                 "command and --resume continue it, deleting the file gives it up"
@@ -125,9 +132,19 @@ class Saving:
             self.failure = self._rescued(error, self._document)
             return None
         self.saved = placed
-        if self.journal and placed and exitstatus in FINISHED:
-            self.journal.remove()
+        if self.journal and placed:
+            self._replace_parts(self.journal)
+            if exitstatus in FINISHED:
+                self.journal.remove()
+            else:
+                self.journal.note(placed)
         return result
+
+    def _replace_parts(self, journal: Journal) -> None:
+        """Remove the files of earlier parts, where all that is finished is in the file that is on disk now."""
+        trials = (self._document or {}).get(KEY, {}).get("trials", [])
+        if journal.finished.keys() <= {trial["id"] for trial in trials}:
+            journal.remove_parts()
 
     def told(self) -> Iterator[str]:
         """Yield what to say of the files at the session's end."""

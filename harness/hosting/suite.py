@@ -16,6 +16,7 @@ from harness.hosting.collecting import Collected, gather, levels_in
 from harness.hosting.conditions import Conditions
 from harness.hosting.journal import Finished, Journal
 from harness.hosting.machine import this_machine
+from harness.hosting.part import Part
 from harness.hosting.progress import Progress
 from harness.hosting.resuming import changed, require_same
 from harness.hosting.telling import unknown_to_workers
@@ -47,6 +48,7 @@ class Suite:
     def __init__(self, conditions: Conditions, progress: Progress) -> None:
         self.conditions = conditions
         self.progress = progress
+        self.part = Part(conditions.part_s)
         self.spending = Spending()
         self.spent_before_s: dict[str, float] = {}  # on the trials that an unfinished run left
         self.trials: dict[str, Collected] = {}  # by the node id of each of its tests
@@ -84,6 +86,7 @@ class Suite:
 
         Raises:
             BadInput: the test asks for something that cannot be measured.
+            Unavailable: its trial is left for the next part of the run.
         """
         trial = self.trials[item.nodeid]
         own = levels_in(item, trial.techniques)
@@ -161,6 +164,7 @@ class Suite:
         return entry
 
     def _measured(self, trial: Collected, asked: Asked) -> Entry:
+        self.part.begin(trial.id, expected_s=self.progress.expected_s(trial.id))
         before = self.spending.so_far()
         with self.progress.measuring(trial.id, asked.question, trial.arms) as heard:
             measured = self._twice_if_lost(self._order(trial, asked), heard)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from harness.errors import BadInput, HarnessError
+from harness.errors import BadInput, HarnessError, Unavailable
 from harness.experiment import Workload
 from harness.hosting.replay import ReplayClock, refuse, replay
 from harness.hosting.suite import Suite
@@ -43,6 +43,8 @@ def take(
             refuse(benchmark, clock or ReplayClock())
         if isinstance(error, BadInput):
             suite.complaints.append(error)
+        if isinstance(error, Unavailable):
+            pytest.skip(str(error))
         if isinstance(error, HarnessError):
             pytest.fail(str(error), pytrace=False)
         raise

@@ -26,10 +26,11 @@ class Applicable:
 
 
 def applicable(trial: Trial, host: Host) -> list[Applicable]:
-    """Return the techniques with a recipe that the trial's workload takes and the trial does not hold fixed.
+    """Return the techniques that the trial's workload takes and that the trial does not hold fixed.
 
-    Those that are set when a process starts are left out, since only arms of one process can race. Where two set the
-    same option, the one that was declared first stays.
+    What has no recipe is refused with the declared reason, and left out where none is declared. Those that are set when
+    a process starts are left out, since only arms of one process can race. Where two set the same option, the one that
+    was declared first stays.
     """
     adopt(*trial.techniques)
     workload = find_workload(trial.workload) if isinstance(trial.workload, str) else trial.workload
@@ -39,7 +40,8 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
         taken |= dict.fromkeys(options, name)
     found: list[Applicable] = []
     for technique in declared_for(trial.framework):
-        if technique.recipe and technique.scope == "arm" and technique.name not in trial.fixed:
+        written = technique.recipe or technique.unadvised
+        if written and technique.scope == "arm" and technique.name not in trial.fixed:
             found += _asked(technique, workload, host, taken)
     return found
 
@@ -56,12 +58,14 @@ def _asked(technique: Technique, workload: Workload, host: Host, taken: dict[str
         options |= more
         if isinstance(technique.same_output, tuple) and not technique.compared_at(level):
             objection = "it computes something else"
-        if objection:
+        if objection := technique.unadvised_at(level) or objection:
             refused[level] = objection
-    if double := sorted(options & taken.keys()):
+    if not technique.recipe:
+        refused = {"*": technique.unadvised_at("*")}
+    elif double := sorted(options & taken.keys()):
         refused = {"*": f"{taken[double[0]]} sets {double[0]} already"}
     levels = () if "*" in refused else (baseline, *(level for level in candidates if level not in refused))
-    if levels:
+    if len(levels) > 1:
         taken |= dict.fromkeys(options, technique.name)
     yield Applicable(technique=technique.name, levels=levels, options=options, refused=refused)
 

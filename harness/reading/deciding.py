@@ -1,8 +1,18 @@
-"""What would decide an effect that is undecided: an estimate from its interval and the noise zone."""
+"""The noise zone of a run, and what would decide an effect that is undecided: an estimate from its interval."""
 
 from __future__ import annotations
 
 import math
+
+from harness.record import Run
+
+_NOISE = 0.01  # of a run whose settings do not tell it
+
+
+def noise_of(run: Run) -> float:
+    """Return within which fraction of 1 a speedup counts as the same, as the run was told."""
+    noise = run.settings.get("noise")
+    return noise if isinstance(noise, float) and 0 < noise < 1 else _NOISE
 
 
 def times_the_pairs(speedup: float, low: float, high: float, noise: float) -> float | None:

@@ -12,6 +12,7 @@ from harness.attribution.shares import Share
 from harness.reading.attributions import Attributed, attributions
 from harness.reading.bottleneck import bottlenecks
 from harness.reading.crossover import size_sweeps
+from harness.reading.deciding import noise_of
 from harness.reading.files import Result
 from harness.reading.interactions import interactions
 from harness.reading.ladders import ladders
@@ -30,7 +31,7 @@ _LADDER = ("technique", "trial", "framework", "workload", "held", "start")
 _RUNG = ("rung", "speedup", "low", "high", "gain", "gain_low", "gain_high", "gain_verdict")
 _INTERACTION = ("techniques", "trial", "framework", "workload", "held", "promised", "ratio", "low", "high")
 _WAY = ("levels", "speedup", "low", "high")
-_BUNDLE = ("trial", "framework", "workload", "held", "against", "missing")
+_BUNDLE = ("trial", "framework", "workload", "held", "against", "missing", "sentence")
 _LOOP = ("trial", "framework", "workload", "held")
 _READING = ("every", "time", "time_low", "time_high", "verdict")
 _SIZES = ("test", "framework", "workload", "level", "against", "axis", "direction", "crossover", "low", "high")
@@ -60,7 +61,7 @@ def facts(result: Result) -> dict[str, Any]:
         "interactions": [
             {**_named(both, _INTERACTION), "ways": _records(both.arms, _WAY)} for both in interactions(arms)
         ],
-        "attributions": [_attribution(bundle) for bundle in attributions(arms)],
+        "attributions": [_attribution(bundle) for bundle in attributions(arms, noise_of(result.run))],
         "log_intervals": [
             {**_named(loop, _LOOP), "readings": _records(loop.arms, _READING)} for loop in log_intervals(found)
         ],
@@ -74,7 +75,7 @@ def _named(found: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _attribution(found: Attributed) -> dict[str, Any]:
-    """Return a bundle's shares; ``p_value`` is that its effects multiply, ``within`` bounds every interaction."""
+    """Return a bundle's shares, and whether its effects multiply: by ``p_value``, with interactions ``within``."""
     shares = found.shares
     told = {"alone": shares.alone, "average": shares.average, "on_top": shares.on_top}
     return {
@@ -87,13 +88,14 @@ def _attribution(found: Attributed) -> dict[str, Any]:
             {"of": names, "or_of": shares.aliases.get(names, ()), **_share(share)}
             for names, share in shares.interactions.items()
         ],
+        "additive": shares.additive.verdict,
         "p_value": shares.additive.p_value,
         "within": _plain(shares.additive.within),
     }
 
 
 def _share(share: Share) -> dict[str, Any]:
-    return _named(share, ("ratio", "low", "high"))
+    return _named(share, ("ratio", "low", "high", "verdict"))
 
 
 def _records(frame: pd.DataFrame, names: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -52,6 +52,12 @@ class Ladder:
         return bool(self.rungs["gain_verdict"].iloc[1:].notna().all())
 
     @property
+    def left_out(self) -> str:
+        """Which rungs were not measured, and why, as a sentence; empty where all were."""
+        told = "; ".join(f"{rung} ({reason})" for rung, reason in self.missing)
+        return f"Not measured: {told}." if told else ""
+
+    @property
     def largest(self) -> pd.Series[Any]:
         """The rung that gains most over the one below."""
         return self.rungs.iloc[int(self.rungs["gain"].argmax())]

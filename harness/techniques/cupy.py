@@ -5,7 +5,16 @@ from __future__ import annotations
 from harness.experiment import ROUNDING, Arm, Build, technique
 
 
-@technique("cupy", levels=("numpy", "resident", "round-trip", "fused"), tolerance={"*": ROUNDING})
+@technique(
+    "cupy",
+    levels=("numpy", "resident", "round-trip", "fused"),
+    tolerance={"*": ROUNDING},
+    recipe={
+        "resident": "array = cupy.asarray(array)  # once, then CuPy's functions",
+        "round-trip": "result = cupy.asnumpy(compute(cupy.asarray(array)))  # in every step",
+        "fused": "@cupy.fuse()  # on the function; array = cupy.asarray(array) once, before it",
+    },
+)
 def array_library(build: Build, level: str) -> Arm:
     """NumPy on the host, or CuPy: data resident on the device, copied there and back in every step, or fused."""
     return build(array_library=level)
@@ -14,13 +23,21 @@ def array_library(build: Build, level: str) -> Arm:
 _LIBRARIES = {"unfused": "resident", "fused": "fused", "elementwise-kernel": "kernel"}
 
 
-@technique("cupy", levels=tuple(_LIBRARIES), tolerance={"*": ROUNDING})
+@technique(
+    "cupy",
+    levels=tuple(_LIBRARIES),
+    tolerance={"*": ROUNDING},
+    recipe={
+        "fused": "@cupy.fuse()  # on the function",
+        "elementwise-kernel": 'kernel = cupy.ElementwiseKernel("T a, T b", "T out", "out = a * b + a;", "kernel")',
+    },
+)
 def kernels(build: Build, level: str) -> Arm:
     """A kernel for each operation, one that ``cupy.fuse`` makes of all, or one that is written in CUDA C++."""
     return build(array_library=_LIBRARIES[level])
 
 
-@technique("cupy", levels=("on", "off"))
+@technique("cupy", levels=("on", "off"), unadvised={"*": "the pool, on by default, is there to save what this costs"})
 def memory_pool(build: Build, level: str) -> Arm:
     """CuPy's pool, which keeps freed memory for the next arrays, or memory asked of the driver for every array.
 
@@ -34,7 +51,11 @@ def memory_pool(build: Build, level: str) -> Arm:
     return arm.inside(namespace().cuda.using_allocator, None)
 
 
-@technique("cupy", levels=("1", "2", "4"))
+@technique(
+    "cupy",
+    levels=("1", "2", "4"),
+    recipe={"*": "with streams[part % {level}]:  # streams = [cupy.cuda.Stream(non_blocking=True), ...]"},
+)
 def streams(build: Build, level: str) -> Arm:
     """CUDA streams on which independent work is launched in turn, so that it may run at once."""
     return build(streams=int(level))

@@ -8,7 +8,7 @@ import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from harness.errors import Unavailable
 from harness.experiment import ROUNDING, Arm, Build, technique
-from harness.techniques.cores import cpu_count
+from harness.techniques.cores import cpu_count, threads_at, threads_here
 
 # Above any array here: glibc then takes arrays from its heap, which it never shrinks, instead of mapping fresh pages
 # for every one. Setting one of the thresholds ends glibc's own adaptation of both, so they go together.
@@ -20,47 +20,61 @@ KEEP_MEMORY = {
 
 
 def _threads(level: str) -> int:
-    return 1 if level == "1" else cpu_count()
+    return threads_at(level, cpu_count())
 
 
 @technique(
     "numpy",
-    levels=("1", "all"),
+    levels=("1", "half", "all"),
     tolerance={"*": ROUNDING},
     resources=_threads,
-    recipe={"all": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)))"},
+    recipe={
+        "half": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)) // 2)",
+        "all": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)))",
+    },
 )
 def threads(build: Build, level: str) -> Arm:
-    """Threads of the BLAS library behind NumPy's linear algebra: one, or one per core of the process."""
+    """Threads of the BLAS library behind NumPy's linear algebra: one, one for every second core, or one per core."""
     arm = build()
     pools = threadpoolctl.ThreadpoolController()  # after the build, which may load a library
-    count = _threads(level)
-    if level == "all" and count == 1:
-        raise Unavailable("this process has one core, so there are no more threads to compare with")
-    if level == "all" and not len(pools):
+    count = threads_here(level)
+    if level != "1" and not len(pools):
         raise Unavailable("threadpoolctl knows no thread pool of this NumPy, so its threads cannot be set")
     return arm.inside(lambda: pools.limit(limits=count))
 
 
-@technique("numpy", levels=("off", "on"))
+@technique(
+    "numpy",
+    levels=("off", "on"),
+    recipe={"on": "numpy.multiply(a, b, out=a)  # likewise every operation: into an array that is done with"},
+)
 def in_place(build: Build, level: str) -> Arm:
     """A new array for the result of every operation, or one that the next operation overwrites."""
     return build(in_place=level == "on")
 
 
-@technique("numpy", levels=("off", "on"))
+@technique(
+    "numpy",
+    levels=("off", "on"),
+    recipe={"on": "for start in range(0, len(a), block):  # every operation on a[start : start + block]"},
+)
 def blocking(build: Build, level: str) -> Arm:
     """Every operation on whole arrays, or all of them on one block after another that fits into a cache."""
     return build(blocking=level == "on")
 
 
-@technique("numpy", levels=("1", "all"), resources=_threads)
+@technique(
+    "numpy",
+    levels=("1", "all"),
+    resources=_threads,
+    recipe={
+        "all": "with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:\n"
+        "    list(pool.map(compute, parts))  # parts of the arrays"
+    },
+)
 def thread_pool(build: Build, level: str) -> Arm:
     """Parts of an array one after another, or at once on a thread per core, since NumPy lets other threads run."""
-    count = _threads(level)
-    if level == "all" and count == 1:
-        raise Unavailable("this process has one core, so there are no more threads to compare with")
-    return build(workers=count)
+    return build(workers=threads_here(level))
 
 
 @technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})

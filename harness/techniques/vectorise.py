@@ -15,4 +15,9 @@ def vectorise(build: Build, level: str) -> Arm:
 
 
 for _framework in ("numpy", "torch", "cupy"):
-    technique(_framework, levels=("loop", "array", "matmul"), tolerance=TOLERANCE)(vectorise)
+    technique(
+        _framework,
+        levels=("loop", "array", "matmul"),
+        tolerance=TOLERANCE,
+        unadvised={"*": "it is a way to write a program, not a setting: write array expressions instead of loops"},
+    )(vectorise)

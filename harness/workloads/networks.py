@@ -86,6 +86,24 @@ def resnet(side: int, classes: int, depths: Sequence[int], *, bottleneck: bool, 
     return Network(forward=operations + dense(channels, classes).forward, first=stem, saving=WINOGRAD)
 
 
+def regnet(side: int, classes: int, depths: Sequence[int], widths: Sequence[int], group: int) -> Network:
+    """Return a RegNetX (Radosavovic et al. 2020, arXiv 2003.13678, figure 4) on images of ``side`` × ``side`` pixels.
+
+    Every stage halves the sides in its first block. A 3×3 convolution makes each channel from ``group`` others.
+    """
+    side, channels = _halved(side), 32
+    stem = operations = _convolution(3, channels, 3, side)
+    for depth, width in zip(depths, widths, strict=True):
+        for block in range(depth):
+            before, side = side, side if block else _halved(side)
+            operations += _convolution(channels, width, 1, before)
+            operations += _convolution(group, width, 3, side) + _convolution(width, width, 1, side)
+            if not block:
+                operations += _convolution(channels, width, 1, side)  # beside the block
+            channels = width
+    return Network(forward=operations + dense(channels, classes).forward, first=stem, saving=WINOGRAD)
+
+
 def bert(*, layers: int, hidden: int, tokens: int, classes: int) -> Network:
     """Return a BERT classifier (Devlin et al. 2018, arXiv 1810.04805) on sequences of so many tokens.
 

@@ -12,14 +12,16 @@ from harness.advice.space import Axis, Configuration, Space
 from harness.frameworks.fake import FakeClock
 
 OVERHEAD_S = 0.05  # of building, checking and pricing an arm
+SLOW_START_S = 12.0  # of compiling one
 FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
 Speedup = Callable[[Mapping[str, str]], float]
 
 
-def axis(name: str, *levels: str, computes_other: bool = False) -> Axis:
+def axis(name: str, *levels: str, computes_other: bool = False, slow: tuple[str, ...] = ()) -> Axis:
     """Return an axis whose levels cost no error."""
     computes = levels if computes_other else ("",) * len(levels)
-    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=(0.0,) * len(levels))
+    tolerances = (0.0,) * len(levels)
+    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=tolerances, slow=slow)
 
 
 class Surface:
@@ -43,7 +45,8 @@ class Surface:
     def heat(self, configurations: Sequence[Configuration], look_s: float, _: float) -> list[dict[Configuration, Seen]]:
         steps_s = [self.step_s / self.of(each) for each in configurations]
         rounds = max(3, round(look_s * len(configurations) / sum(steps_s)))
-        self.clock.advance(OVERHEAD_S * len(configurations) + rounds * sum(steps_s))
+        slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
+        self.clock.advance(OVERHEAD_S * len(configurations) + slow_s + rounds * sum(steps_s))
         taken = [[math.log(step_s) + self._disturbed() for _ in range(rounds)] for step_s in steps_s]
         heat = {
             each: Seen(

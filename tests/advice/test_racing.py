@@ -16,6 +16,7 @@ SMALL = Space(
     )
 )
 LARGE = Space((*SMALL.axes, *(axis(f"switch_{letter}", "off", "on") for letter in "abcdef")))
+COMPILED = Space((*SMALL.axes, axis("compile", "eager", "default", "thorough", slow=("default", "thorough"))))
 
 
 def additive(levels):
@@ -40,7 +41,7 @@ def test_a_fifth_of_the_cost_finds_what_is_within_3_percent_of_the_best(speedup,
     race = surface.race(0.18 * surface.exhaustive_s)
     best = race.run()
     assert surface.of(best) >= 0.97 * surface.best
-    assert race.spent_s <= 0.2 * surface.exhaustive_s
+    assert race.expense.spent_s <= 0.2 * surface.exhaustive_s
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,7 +51,26 @@ def test_a_space_that_the_budget_does_not_hold_is_searched_near_the_best(seed):
     best = race.run()
     assert len(race.board.first) < LARGE.size / 5
     assert surface.of(best) >= 0.9 * surface.best
-    assert race.spent_s < 70
+    assert race.expense.spent_s < 70
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_slow_to_start_is_left_for_a_budget_that_holds_it(seed):
+    def speedup(levels):
+        return additive(levels) * (1.5 if levels["compile"] == "default" else 1.0)
+
+    short, long = (Surface(COMPILED, speedup, seed=seed).race(budget_s) for budget_s in (10.0, 180.0))
+    assert "default" not in short.run()
+    assert short.expense.spent_s <= 1.3 * 10
+    assert "default" in long.run()
+    assert long.expense.spent_s <= 1.3 * 180
+
+
+@pytest.mark.parametrize("budget_s", [1.0, 2.0, 4.0])
+def test_a_budget_is_not_overrun_by_more_than_a_third(budget_s):
+    race = Surface(LARGE, additive, seed=0).race(budget_s)
+    race.run()
+    assert race.expense.spent_s <= 1.34 * budget_s
 
 
 def test_a_search_along_one_technique_at_a_time_would_be_deceived():

@@ -18,6 +18,8 @@ from harness.advice.space import Configuration
 from harness.measuring.pool import Pool
 
 LONGEST_STEP_S = 4.0  # of a reference
+BEST = 3  # configurations are timed once more
+CAREFUL = 2  # times as long
 LOOK_S = 0.1  # of a search that measures one configuration at a time, about what an advice takes for its first looks
 WORST = math.log(1e-3)  # what a search that asks for a number is told of a configuration that has none
 
@@ -48,7 +50,10 @@ class Grid:
 
 
 def measured(prepared: Prepared, look_s: float) -> Grid:
-    """Measure every configuration beside the one that computes the same with as little switched as possible."""
+    """Measure every configuration beside the one that computes the same with as little switched as possible.
+
+    The best are then timed side by side once more, for longer: of so many, one that was lucky leads otherwise.
+    """
     space, board, start_s = prepared.space, Board(baseline=prepared.space.baseline), time.monotonic()
     baseline, *others = space.references()
     for chunk in _chunks(others) or [[]]:
@@ -58,6 +63,8 @@ def measured(prepared: Prepared, look_s: float) -> Grid:
         patience_s = max(look_s, PATIENCE * (board.first[reference].step_s or 0.0))
         for chunk in _chunks(alike):
             _enter(board, prepared.heats([reference, *chunk], look_s, patience_s))
+    best = [each for each in board.standing() if each != baseline][:BEST]
+    _enter(board, prepared.heats([baseline, *best], CAREFUL * look_s, LONGEST_STEP_S))
     return Grid(prepared=prepared, board=board, spent_s=time.monotonic() - start_s)
 
 

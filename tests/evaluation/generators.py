@@ -120,6 +120,14 @@ def visits(rng: np.random.Generator, runs: int) -> np.ndarray:
     return values / np.sqrt(1 + of_visit * 2 * height**2)  # a Poisson sum of exponential heights
 
 
+def long_memory(rng: np.random.Generator, runs: int, differenced: float = 0.3) -> np.ndarray:
+    """Fractionally integrated noise: what happened long ago still counts (Granger and Joyeux 1980)."""
+    back = np.arange(1, _SETTLING)
+    weights = np.cumprod([1.0, *((back - 1 + differenced) / back)])
+    pushes = rng.standard_normal(runs + _SETTLING - 1) / np.sqrt(weights @ weights)
+    return np.convolve(pushes, weights, mode="valid")
+
+
 STATIONARY: dict[str, Noise] = {
     "Gaussian": gaussian,
     "lognormal": lognormal,
@@ -128,12 +136,13 @@ STATIONARY: dict[str, Noise] = {
     "AR(1)": autocorrelated,
     "bimodal": bimodal,
     "bursts": skewed_bursts,
+    "visits": visits,
 }
 HELD_OUT: dict[str, Noise] = {  # no detector here was tuned on these: keep it so
     "regimes": regimes,
     "day and night": day_and_night,
     "changing spread": changing_spread,
-    "visits": visits,
+    "long memory": long_memory,
 }
 
 

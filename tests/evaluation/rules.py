@@ -12,7 +12,7 @@ import numpy as np
 from generators import Series
 from scipy import stats
 
-_RESAMPLES = 200  # criterion takes 100,000
+_RESAMPLES = 100  # criterion takes 100,000
 
 
 @dataclass(frozen=True, order=True)

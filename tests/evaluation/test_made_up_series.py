@@ -29,6 +29,7 @@ def test_only_processes_with_a_memory_let_a_run_resemble_the_one_before() -> Non
         "regimes",
         "bursts",
         "visits",
+        "long memory",
     }
 
 

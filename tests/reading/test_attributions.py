@@ -74,3 +74,11 @@ def test_a_program_reads_the_shares_as_ratios_with_intervals(tmp_path):
     assert layout["low"] < layout["ratio"] < layout["high"] < 1
     assert [each["of"] for each in told["interactions"]] == [["amp", "memory_format"]]
     assert told["p_value"] < 0.001
+    assert (layout["verdict"], told["additive"]) == ("slower", "interact")
+    assert told["sentence"].startswith("net: of the bundle's 3.01×")
+
+
+def test_a_bundle_is_judged_by_the_noise_zone_that_the_run_was_told(tmp_path):
+    saved = save(run(trial(*bundle(OFF_ON, SPEEDUPS)), settings={"noise": 0.9}), tmp_path / "0001_a.json")
+    (told,) = facts(find_results(saved).results[0])["attributions"]
+    assert told["alone"]["amp"]["verdict"] == "same"

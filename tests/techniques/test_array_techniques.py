@@ -77,11 +77,18 @@ def test_all_threads_are_one_per_core_of_this_process() -> None:
         assert blas_threads() == {joblib.cpu_count()}
 
 
+def test_half_of_four_cores_are_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    with threadpoolctl.threadpool_limits(1), arm_at("numpy", "threads", "half").entered():
+        assert blas_threads() == {2}
+
+
 def test_one_core_leaves_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib, "cpu_count", lambda: 1)
     arm_at("numpy", "threads", "1")
-    with pytest.raises(Unavailable, match="this process has one core"):
-        arm_at("numpy", "threads", "all")
+    for level in ("half", "all"):
+        with pytest.raises(Unavailable, match=f"{level} of this process's cores is one core"):
+            arm_at("numpy", "threads", level)
 
 
 def test_the_allocator_is_a_matter_of_process_start_up() -> None:

@@ -37,6 +37,7 @@ TORCH = (
     "mlp-train",
     "narrow-mlp-train",
     "operation-chain",
+    "regnet-train",
     "resnet18-evaluation",
     "resnet18-train",
     "resnet50-evaluation",

@@ -16,7 +16,7 @@ from harness.workloads.torch.trainer import MEMORY_FORMATS
 
 framework = load("torch")
 QUICK = ("cnn-train", "mlp-train", "narrow-mlp-train")
-ALL = (*QUICK, "resnet18-train", "resnet50-train", "bert-train")
+ALL = (*QUICK, "resnet18-train", "resnet50-train", "regnet-train", "bert-train")
 
 
 def built(name: str, seed: int = 0, **options: Any) -> Arm:
@@ -61,7 +61,7 @@ def test_mixed_precision_stays_within_its_tolerance_and_is_not_float32(name: str
 
 
 @pytest.mark.parametrize("autocast", ["fp32", "bf16"])
-@pytest.mark.parametrize("name", ["cnn-train", "resnet18-train"])
+@pytest.mark.parametrize("name", ["cnn-train", "resnet18-train", "regnet-train"])
 def test_channels_last_holds_for_images_and_weights_and_computes_the_same(name: str, autocast: str) -> None:
     arm, usual = (built(name, autocast=autocast, memory_format=level) for level in ("channels-last", "contiguous"))
     error = check.relative_error(check.output_of(arm, framework), check.output_of(usual, framework))

@@ -76,7 +76,7 @@ IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "tf-image-training": {},
 }
 # As smaller models are.
-BUILT_ALIKE = {"long-bert-train", "resnet50-evaluation", "resnet50-train", "resnet50-train-keras"}
+BUILT_ALIKE = {"long-bert-train", "regnet-train", "resnet50-evaluation", "resnet50-train", "resnet50-train-keras"}
 # From files, by seeds that lie within a step, or to an answer to which one item need not matter.
 SHOWING_NO_INPUTS = {
     "checkpoint-load",

@@ -26,6 +26,9 @@ Columns of the runs:
     settings        the run's own settings, as JSON
     size            of the problems, as the run was told; "" where the file does not say
     interrupted     whether the run was stopped before its end
+    schema, foreign
+                    the schema version of its file, and whether that is one of pytest-benchmark alone; only where files
+                    were read
 """
 
 from __future__ import annotations
@@ -66,12 +69,14 @@ KINDS = {
 class History:
     """Runs in the order in which they were made, and what was observed in them.
 
-    ``remarks`` say what is odd, also of what is ``unreadable`` and left out.
+    ``remarks`` say what is odd, also of what is ``unreadable`` and left out; ``formats``, which files are older ones or
+    not of accelbench.
     """
 
     runs: pd.DataFrame
     observations: pd.DataFrame
     remarks: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
     unreadable: tuple[UnreadableResult, ...] = ()
 
 

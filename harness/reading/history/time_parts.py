@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from harness.reading.history.medians import median
 
 WORKLOAD = ["framework", "workload"]
 FEWEST = 3  # workloads from which on what they have in common is the machine's, and not one of theirs
@@ -39,7 +42,9 @@ def split(times: pd.DataFrame, *, fewest: int = FEWEST) -> TimeParts:
     """
     is_baseline = np.asarray(times.index.get_level_values("baseline"), dtype=bool)
     baselines, candidates = (_by_workload(arms) for arms in (times[is_baseline], times[~is_baseline]))
-    machine = _course(baselines) if len(baselines) >= fewest else pd.Series(0.0, index=times.columns)
+    machine = pd.Series(0.0, index=times.columns)
+    if len(baselines) >= fewest:
+        machine += _course(baselines.to_numpy(float))
     return TimeParts(
         machine=machine, workloads=baselines.sub(machine, axis=1), candidates=candidates.sub(machine, axis=1)
     )
@@ -47,15 +52,15 @@ def split(times: pd.DataFrame, *, fewest: int = FEWEST) -> TimeParts:
 
 def _by_workload(times: pd.DataFrame) -> pd.DataFrame:
     """Return the course of each workload, in the order in which they come."""
-    courses = {place: _course(arms) for place, arms in times.groupby(level=WORKLOAD, sort=False)}
+    courses = {workload: _course(arms.to_numpy(float)) for workload, arms in times.groupby(level=WORKLOAD, sort=False)}
     index = pd.MultiIndex.from_tuples(list(courses), names=WORKLOAD)
     return pd.DataFrame(list(courses.values()), index=index, columns=times.columns, dtype=float)
 
 
-def _course(times: pd.DataFrame) -> pd.Series[float]:
-    """Return what the rows have in common, by run."""
-    course = pd.Series(0.0, index=times.columns)
+def _course(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the rows have in common, by column; not a number where no row has one."""
+    course = np.zeros(times.shape[1])
     for _ in range(_ROUNDS if len(times) > 1 else 1):  # of a single row, the second finds what the first did
-        levels = times.sub(course, axis=1).median(axis=1)
-        course = times.sub(levels, axis=0).median()
+        levels = median((times - course).T)
+        course = median(times - levels[:, None])
     return course

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness import units
-from harness.reading.deciding import times_the_pairs
+from harness.reading.deciding import noise_of, times_the_pairs
 from harness.record import Run
 from harness.report.answer.places import Row
 
-_NOISE = 0.01  # the noise zone of a run whose settings do not tell it
 _LONGEST_S = 1e9  # budgets beyond it are none
 _WITHIN_A_BUDGET = 30  # times the pairs; beyond it an estimate of a square law means little
 _COUNTED = 1000  # times; beyond it a number would pretend to know
@@ -30,9 +29,9 @@ class Circumstances:
 
 def circumstances(run: Run) -> Circumstances:
     """Return under what a run was measured, as its settings and its trials tell."""
-    noise, budget_s = run.settings.get("noise"), run.settings.get("budget_s")
+    budget_s = run.settings.get("budget_s")
     return Circumstances(
-        noise=noise if isinstance(noise, float) and 0 < noise < 1 else _NOISE,
+        noise=noise_of(run),
         budget_s=float(budget_s) if isinstance(budget_s, int | float) and 0 < budget_s < _LONGEST_S else None,
         remarks={trial.id: trial.remarks for trial in run.trials},
     )

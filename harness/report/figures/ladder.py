@@ -126,9 +126,9 @@ def _note(ladder: Ladder) -> str:
     paired = "both were paired in the same rounds"
     if not ladder.paired:
         paired = "a thin line is what both intervals allow, where the two were not paired with each other"
-    missing = "".join(f" Not measured: {rung} ({reason})." for rung, reason in ladder.missing)
-    return (
+    told = (
         "Each rung adds to those above it; in another order, each would bring something else. Points: speedups, lines: "
         f"their intervals, {sampled(ladder.rungs['pairs'], 'pair')} each. Bars: what a rung adds. Above, all are held "
-        f"against {ladder.start}, underneath each against the rung before it: {paired}.{missing}"
+        f"against {ladder.start}, underneath each against the rung before it: {paired}."
     )
+    return f"{told} {ladder.left_out}".rstrip()

@@ -19,8 +19,8 @@ _BRIEF = 80  # characters of a cause that a title has room for
 class Happening:
     """What happened to one case: a step, a drift or an episode, from a run on, with a sentence on it.
 
-    ``ratio`` is how many times its speedup became, of a drift in 100 runs. ``until`` is an episode's last run, "" where there
-    is none yet.
+    ``ratio`` is how many times its speedup became, of a drift in 100 runs. ``until`` is an episode's last run, ""
+    where there is none yet.
     """
 
     shape: Shape

@@ -69,7 +69,7 @@ def over_time(history: History, *, drawn: bool = True) -> OverTime | None:
         changes=[told(change) for change in changed[:_MOST_CHANGES]],
         counted_changes=_counted_changes(changed),
         turns=[_turned(turn, history) for turn in reversed(turns(history)[-_MOST_SENTENCES:])],
-        remarks=list(history.remarks[:_MOST_SENTENCES]),
+        remarks=[*history.remarks, *history.formats][:_MOST_SENTENCES],
         figures=_figures(history, seen, changed) if drawn else [],
     )
 

@@ -11,6 +11,7 @@ import pandas as pd
 from harness import units
 from harness.reading import KeptCertificates, Result, bottlenecks, choosable, effects, load
 from harness.reading.attributions import attributions
+from harness.reading.ladders import Ladder, ladders
 from harness.reading.table import in_words, rows_of
 from harness.report.answer.places import Row
 from harness.report.answer.prices import price_in_words
@@ -22,9 +23,11 @@ from harness.report.labels import taken_in_words, told_apart
 from harness.report.machine import machine_in_words
 from harness.report.rendering import rendered
 from harness.report.side_by_side import Beside
-from harness.report.verdicts import counted
+from harness.report.verdicts import GLYPHS, counted
 
-_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4  # rows that one reads in a pull request
+# Rows that one reads in a pull request, and ladders and their rungs.
+_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4
+_MOST_LADDERS, _MOST_RUNGS = 4, 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,16 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Climb:
+    """A ladder: what all is held against, the cells of its table, and a sentence on the rungs without a speed."""
+
+    where: str
+    start: str
+    rungs: list[list[str]]
+    left_out: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunInShort:
     """What a summary says of one run."""
 
@@ -52,6 +65,7 @@ class RunInShort:
     paying: list[Finding]
     slowing: list[Finding]
     bottlenecks: list[str]
+    climbs: list[Climb]
     bundles: list[str]
     certified: str
 
@@ -104,6 +118,7 @@ def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
         paying=_surest(chosen, "faster", around)[:_MOST_PAYING],
         slowing=_surest(chosen, "slower", around)[:_MOST_SLOWING],
         bottlenecks=[each.sentence for each in held_back[:_MOST_BOTTLENECKS]],
+        climbs=[_climb(each) for each in ladders(arms)[:_MOST_LADDERS]],
         bundles=[each.sentence for each in attributions(arms, around.noise)[:_MOST_BUNDLES]],
         certified=_certified(result, kept),
     )
@@ -131,9 +146,29 @@ def _finding(row: Row) -> Finding:
         what=row["level"],
         against=", ".join(row["baseline_levels"].values()),
         where=f"{row['workload']} ({place})",
-        speedup=units.ratio(row["speedup"], row["low"], row["high"]),
+        speedup=_ratio(row, "speedup"),
         price=", ".join(price_in_words(row)),
         doubtful=bool(row["flags"] or row["baseline_flags"]),
+    )
+
+
+def _ratio(row: Row, of: str, bounds: str = "") -> str:
+    return units.ratio(row[of], row[f"{bounds}low"], row[f"{bounds}high"])
+
+
+def _climb(ladder: Ladder) -> Climb:
+    return Climb(
+        where=f"{ladder.workload} ({', '.join(filter(None, (ladder.framework, ladder.held)))})",
+        start=ladder.start,
+        rungs=[
+            [
+                rung["rung"],
+                _ratio(rung, "speedup"),
+                f"{GLYPHS.get(rung['gain_verdict'], '')} {_ratio(rung, 'gain', 'gain_')}".lstrip(),
+            ]
+            for rung in rows_of(ladder.rungs.iloc[1 : _MOST_RUNGS + 1])
+        ],
+        left_out=ladder.left_out,
     )
 
 

@@ -55,6 +55,7 @@ def mixed_precision(build: Build, level: str) -> Arm:
         "xla": "@tf.function(jit_compile=True)  # on the training step",
         "fit": "model.compile(optimizer, loss); model.fit(dataset)",
     },
+    slow_start=("xla",),
 )
 def loop(build: Build, level: str) -> Arm:
     """What runs a training step: Python, a traced graph, a graph compiled by XLA, or Keras's Model.fit."""
@@ -67,6 +68,7 @@ def loop(build: Build, level: str) -> Arm:
     levels=("off", "jit-compile"),
     tolerance={"*": 1e-3},
     recipe={"jit-compile": "model.compile(optimizer, loss, jit_compile=True)"},
+    slow_start=("jit-compile",),
 )
 def xla(build: Build, level: str) -> Arm:
     """A training step as TensorFlow's graph, or that graph compiled by XLA, which joins operations in kernels."""
@@ -76,13 +78,22 @@ def xla(build: Build, level: str) -> Arm:
 _INTERVALS = {"never": None, "every-100": 100, "every-10": 10, "every-step": 1}
 
 
-@technique("tensorflow", levels=tuple(_INTERVALS))
+@technique(
+    "tensorflow",
+    levels=tuple(_INTERVALS),
+    unadvised={"*": "its baseline reads no loss; read it as seldom as you can"},
+)
 def log_interval(build: Build, level: str) -> Arm:
     """How often the training loop reads its loss, which makes the host wait for the device."""
     return build(log_interval=_INTERVALS[level])
 
 
-@technique("tensorflow", levels=("serial", "parallel", "fused"), same_output=("parallel",))
+@technique(
+    "tensorflow",
+    levels=("serial", "parallel", "fused"),
+    same_output=("parallel",),
+    unadvised={"*": "it is a choice of the model, not of how it is computed"},
+)
 def branches(build: Build, level: str) -> Arm:
     """A block's branches one after another, at once, or one convolution of about their cost in their place."""
     return build(branches=level)

@@ -7,13 +7,20 @@ from typing import Any
 from harness.experiment import Arm, Build, technique
 
 
-@technique("tensorflow", levels=("jpeg", "tfrecord"))
+@technique("tensorflow", levels=("jpeg", "tfrecord"), recipe={"tfrecord": "tf.data.TFRecordDataset(files)"})
 def source(build: Build, level: str) -> Arm:
     """A file per image, or the same bytes in a few TFRecord files."""
     return build(source=level)
 
 
-@technique("tensorflow", levels=("off", "serial", "parallel"))
+@technique(
+    "tensorflow",
+    levels=("off", "serial", "parallel"),
+    recipe={
+        "serial": "dataset_of_names.interleave(tf.data.TFRecordDataset)",
+        "parallel": "dataset_of_names.interleave(tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE)",
+    },
+)
 def interleave(build: Build, level: str) -> Arm:
     """TFRecord files read one after another, in turn by one thread, or all at once."""
     return build(interleave=level)
@@ -32,7 +39,11 @@ def parallel_map(build: Build, level: str) -> Arm:
     return build(parallel_calls=1 if level == "sequential" else _amount(level))
 
 
-@technique("tensorflow", levels=("off", "32", "whole"))
+@technique(
+    "tensorflow",
+    levels=("off", "32", "whole"),
+    unadvised={"*": "images are shuffled for the sake of learning, not of speed"},
+)
 def shuffle_buffer(build: Build, level: str) -> Arm:
     """How many undecoded images wait to be drawn at random: none, 32, or the whole epoch."""
     return build(shuffle_buffer=0 if level == "off" else _amount(level))
@@ -64,7 +75,11 @@ def prefetch(build: Build, level: str) -> Arm:
     return build(prefetch=0 if level == "off" else _amount(level))
 
 
-@technique("tensorflow", levels=("off", "on"))
+@technique(
+    "tensorflow",
+    levels=("off", "on"),
+    recipe={"on": "# nothing: tf.data does so unless its options forbid it"},
+)
 def default_optimizations(build: Build, level: str) -> Arm:
     """What tf.data does unasked: it makes maps parallel, appends a prefetch, and tunes both."""
     return build(default_optimizations=level == "on")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from harness.errors import Unavailable
 from harness.experiment import Arm, Build, Host, technique
-from harness.techniques.cores import cpu_count, threads_at
+from harness.techniques.cores import cpu_count, threads_at, threads_here
 
 
 def _devices(host: Host) -> tuple[str, ...]:
@@ -36,16 +36,14 @@ def device(build: Build, level: str) -> Arm:
 )
 def threads(build: Build, level: str) -> Arm:
     """Threads that work on one operation: one, one for every second core of the process, or one per core."""
-    count = threads_at(level, cpu_count())
-    if level != "1" and count == 1:
-        raise Unavailable(f"{level} of this process's cores is one core, so there are no more threads to compare with")
-    return build().inside(thread_count, count)
+    return build().inside(thread_count, threads_here(level))
 
 
 @technique(
     "torch",
     levels=("resident", "round-trip"),
     recipe={"resident": 'batch = batch.to("{device}")  # once, before the loop'},
+    unadvised={"round-trip": "it sends data that could stay where they are"},
 )
 def data_location(build: Build, level: str) -> Arm:
     """Data that stays on the device, or is sent there and brought back in every step."""

@@ -50,7 +50,14 @@ def prefetch_factor(build: Build, level: str) -> Arm:
     return build(prefetch_factor=int(level))
 
 
-@technique("torch", levels=("blocking", "thread", "device"))
+@technique(
+    "torch",
+    levels=("blocking", "thread", "device"),
+    recipe={
+        "thread": "following = pool.submit(load)  # pool = ThreadPoolExecutor(1): while this batch is computed with",
+        "device": 'following = pool.submit(lambda: load().to("{device}"))  # pool = ThreadPoolExecutor(1): meanwhile',
+    },
+)
 def loading(build: Build, level: str) -> Arm:
     """Batches loaded when they are asked for, ahead of time by a thread, or by a thread and on to the device."""
     return build(loading=level)
@@ -62,7 +69,10 @@ def loading(build: Build, level: str) -> Arm:
     "torch",
     levels=("pillow", "pillow-draft", "device"),
     tolerance={"*": 3e-2},
-    recipe={"pillow-draft": 'image.draft("RGB", (width, height))  # before anything reads its pixels'},
+    recipe={
+        "pillow-draft": 'image.draft("RGB", (width, height))  # before anything reads its pixels',
+        "device": 'torchvision.io.decode_jpeg(encoded, device="{device}")',
+    },
 )
 def decode(build: Build, level: str) -> Arm:
     """Image files decoded whole, decoded no larger than is asked for, as JPEG allows, or decoded by the accelerator."""

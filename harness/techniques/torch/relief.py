@@ -15,7 +15,12 @@ _RELIEFS: dict[str, dict[str, Any]] = {
 }
 
 
-@technique("torch", levels=tuple(_RELIEFS), same_output=("decoded", "resident", "silent"))
+@technique(
+    "torch",
+    levels=tuple(_RELIEFS),
+    same_output=("decoded", "resident", "silent"),
+    unadvised={"*": "it takes off work that a program needs, to show what holds it back"},
+)
 def relief(build: Build, level: str) -> Arm:
     """Training with its burdens, or without one: decoding, decoding and sending, reading the loss, small batches."""
     return build(**_RELIEFS[level])

@@ -27,7 +27,8 @@ from harness.experiment import Arm, Setting
 
 EAGER = "eager"
 REDUCE_OVERHEAD = "reduce-overhead"
-MODES = (EAGER, "default", REDUCE_OVERHEAD, "max-autotune")
+MAX_AUTOTUNE = "max-autotune"
+MODES = (EAGER, "default", REDUCE_OVERHEAD, MAX_AUTOTUNE)
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 _numbers = count(1)
@@ -35,10 +36,13 @@ _open: set[object] = set()  # compiled models whose arms are not closed
 _folders: dict[int, dict[tuple[object, ...], list[str]]] = {}  # of closed arms, by trial and kind of arm
 
 
-def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object) -> Arm:
+def compiled(
+    arm: Arm, model: Any, mode: str, setting: Setting, *options: object, searchable: bool = True
+) -> Arm:
     """Return the arm, whose first step compiles the ``forward`` of a model or of anything else that has one.
 
-    Arms of one trial and mode differ in ``options``.
+    Arms of one trial and mode differ in ``options``. ``searchable`` says whether the model may have products among whose
+    kernels there is a choice on a CPU.
 
     Raises:
         BadInput: there is no such mode.
@@ -52,6 +56,10 @@ def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object
     # What it asks for is `triton.cudagraphs` alone: `torch._inductor.list_mode_options`.
     if mode == REDUCE_OVERHEAD and device != "cuda":
         raise Unavailable(f"{mode} stands for CUDA graphs, and the model computes on {device} here")
+    # Seen in 2.13: it tries C++ kernels for batched products, and for products with constants, which weights that learn
+    # are not (`use_cpp_gemm_template` of `torch._inductor.utils`). In channels-last, 1×1 convolutions become products.
+    if mode == MAX_AUTOTUNE and device == "cpu" and not searchable:
+        raise Unavailable(f"{mode} has no kernels to choose among for this model on a CPU: it would compile as by default")
     if reason := obstacle(device):
         raise Unavailable(f"torch.compile cannot compile for {device} here: {reason}")
     kind = (mode, *options)

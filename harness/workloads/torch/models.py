@@ -20,7 +20,8 @@ class Problem:
     """A classification problem: a model with random weights, and normally distributed or uniformly drawn inputs.
 
     ``inputs`` takes the batch size and a generator. ``network`` counts the model's operations. ``optimizer`` takes the
-    name of an implementation.
+    name of an implementation. ``searchable`` says whether a compiler has kernels to choose among on a CPU: batched
+    products, or convolutions that are products.
     """
 
     model: Callable[[], Any]
@@ -28,6 +29,7 @@ class Problem:
     classes: int
     network: Network
     optimizer: Callable[[str | None], Callable[[Any], Any]] = optimizers.sgd
+    searchable: bool = True
 
     @property
     def item_bytes(self) -> int:
@@ -56,7 +58,8 @@ def cnn(*, classes: int = 10) -> Problem:
             nn.Linear(128, classes),
         )
 
-    return Problem(model=model, inputs=_images(32), classes=classes, network=networks.small_cnn(32, classes))
+    network = networks.small_cnn(32, classes)
+    return Problem(model=model, inputs=_images(32), classes=classes, network=network, searchable=False)
 
 
 def mlp() -> Problem:
@@ -70,6 +73,7 @@ def mlp() -> Problem:
         inputs=lambda size, generator: torch.randn(size, 784, generator=generator),
         classes=10,
         network=networks.dense(784, 128, 10),
+        searchable=False,
     )
 
 
@@ -90,6 +94,7 @@ def narrow_mlp(*, layers: int = 32, units: int = 32) -> Problem:
         classes=units,
         network=replace(networks.dense(*[units] * (layers + 1)), first=0),  # what is normalised before is learnt too
         optimizer=optimizers.adamw,
+        searchable=False,
     )
 
 
@@ -116,20 +121,39 @@ def resnet50(*, side: int, classes: int) -> Problem:
 
 
 def _resnet(side: int, network: Network, **config: Any) -> Problem:
-    """Return a ResNet whose residual branches begin at zero, as in Goyal et al. 2017, arXiv 1706.02677, section 5.1.
-
-    Without this, batch normalisation over a few small images blows rounding up until no two precisions agree.
-    """
     transformers = _transformers()
 
     def model() -> Any:
         made = transformers.ResNetForImageClassification(transformers.ResNetConfig(**config))
-        for stage in made.resnet.encoder.stages:
-            for block in stage.layers:
-                nn.init.zeros_(block.layer[-1].normalization.weight)
-        return made
+        return _begun_at_zero(made, made.resnet)
 
     return Problem(model=model, inputs=_images(side), classes=config["num_labels"], network=network)
+
+
+def regnet(*, side: int, classes: int, depths: list[int], widths: list[int], group: int) -> Problem:
+    """RegNetX on images of ``side`` × ``side`` pixels: 3×3 convolutions see ``group`` channels each, not all of them."""
+    transformers = _transformers()
+    config = transformers.RegNetConfig(
+        depths=depths, hidden_sizes=widths, groups_width=group, layer_type="x", num_labels=classes
+    )
+
+    def model() -> Any:
+        made = transformers.RegNetForImageClassification(config)
+        return _begun_at_zero(made, made.regnet)
+
+    network = networks.regnet(side, classes, depths, widths, group)
+    return Problem(model=model, inputs=_images(side), classes=classes, network=network)
+
+
+def _begun_at_zero(made: Any, backbone: Any) -> Any:
+    """Return a model whose residual branches begin at zero, as in Goyal et al. 2017, arXiv 1706.02677, section 5.1.
+
+    Without this, batch normalisation over a few small images blows rounding up until no two precisions agree.
+    """
+    for stage in backbone.encoder.stages:
+        for block in stage.layers:
+            nn.init.zeros_(block.layer[-1].normalization.weight)
+    return made
 
 
 def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:

@@ -97,7 +97,7 @@ class Formula:
 def _compiled(arm: Arm, formula: Formula, mode: str, setting: Setting) -> Arm:
     from harness.workloads.torch.compiling import compiled  # here, since it imports PyTorch
 
-    return compiled(arm, formula, mode, setting)
+    return compiled(arm, formula, mode, setting, searchable=False)
 
 
 def _arm(

@@ -72,7 +72,7 @@ def _arm(
         _record(trainer, problem, size // accumulation, autocast=autocast, compile_mode=compile_mode)
     arm = attending(_on_batches(trainer, problem, size, data_location == "resident", bool(optimizer)), attention)
     kind = (autocast, memory_format, size, attention, activation_checkpointing, accumulation)
-    return compiled(arm, trainer.model, compile_mode, setting, *kind)
+    return compiled(arm, trainer.model, compile_mode, setting, *kind, searchable=problem.searchable)
 
 
 def _record(trainer: Any, problem: Any, size: int, **options: str) -> None:
@@ -166,6 +166,20 @@ def resnet50_train(setting: Setting) -> tuple[Any, int]:
 
     problem = models.resnet50(**setting.choose(small={"side": 64, "classes": 10}, full={"side": 224, "classes": 1000}))
     return problem, setting.choose(small=2, full=128)
+
+
+@_training(unit="image")
+def regnet_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of RegNetX-200MF on 48×48 images at small size, of RegNetX-3.2GF on 224×224 at full."""
+    from harness.workloads.torch import models
+
+    problem = models.regnet(  # Radosavovic et al. 2020, arXiv 2003.13678, table 5
+        **setting.choose(
+            small={"side": 48, "classes": 10, "depths": [1, 1, 4, 7], "widths": [24, 56, 152, 368], "group": 8},
+            full={"side": 224, "classes": 1000, "depths": [2, 6, 15, 2], "widths": [96, 192, 432, 1008], "group": 48},
+        )
+    )
+    return problem, setting.choose(small=4, full=128)
 
 
 @_training(unit="sequence")

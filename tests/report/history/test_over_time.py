@@ -52,6 +52,15 @@ def test_without_a_sure_change_it_says_what_one_takes():
     )
 
 
+def test_what_is_like_an_episode_before_is_told_as_perhaps_another():
+    past = history(results(40, step=1.0))
+    slow = past.runs["run"][[*range(10, 20), *range(34, 40)]]
+    seen = past.observations
+    moved = seen["run"].isin(slow) & (seen["workload"] == "vit-train") & ~seen["baseline"]
+    found = over_time(replace(past, observations=seen.assign(log_effect=seen["log_effect"] - 0.2 * moved)))
+    assert [row[3].endswith(", perhaps for a while") for row in found.rows] == [True, False]
+
+
 def test_an_episode_is_told_with_its_runs_and_counted_apart():
     past = history(results(40, step=1.0))
     seen = past.observations

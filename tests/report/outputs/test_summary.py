@@ -70,6 +70,22 @@ def test_what_is_doubtful_comes_last_and_is_marked(summary_of):
     assert "† Its baseline or itself is doubtful" in text
 
 
+def test_a_ladder_stands_rung_by_rung_with_what_each_adds(summary_of):
+    gained = {"gain": effect(0.9, 0.89, 0.91, "slower"), "gain_over": {"pipeline": "+prefetch"}}
+    text = summary_of(
+        trial(
+            arm({"pipeline": "naive"}, 1.0),
+            arm({"pipeline": "+prefetch"}, 0.5, effect=FASTER),
+            arm({"pipeline": "+cache"}, 0.55, effect=effect(1.8, 1.7, 1.9, "faster"), **gained),
+            arm({"pipeline": "+gpu"}, reason="no accelerator"),
+        )
+    )
+    assert "On net (torch), so far over naive, and each over the rung below:\n\n| rung |" in text
+    assert "| +prefetch | 2.00× (1.90–2.10) | 2.00× (1.90–2.10) |" in text
+    assert "| +cache | 1.80× (1.70–1.90) | ▼ 0.900× (0.890–0.910) |\n\nNot measured: +gpu (no accelerator).\n" in text
+    assert "\n\n\n" not in text
+
+
 def test_a_run_in_which_nothing_was_compared_says_so(summary_of):
     text = summary_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"})), interrupted=True)
     assert "0 comparisons in 1 trial. 1 of 2 arms have no speed: 1 unavailable." in text

@@ -6,7 +6,8 @@ step explains it and does not hide it.
 The machine, its workloads and its techniques' effects are three questions, and all series of a kind share one
 false-discovery rate (Benjamini and Hochberg 1995). It holds for these p-values although a trial's effects share their
 baseline, since that makes them rise and fall together (Benjamini and Yekutieli 2001); a series in which nothing was
-found counts with a p-value of 1. Episodes, which are no changes, are questions of their own: many of them must not make it easier for a step to be told.
+found counts with a p-value of 1. Episodes, which are no changes, are questions of their own: many of them must
+not make it easier for a step to be told.
 
 A history is looked at anew each time, and nothing is kept that could be stale. So a run that is added costs as much as
 the runs that are looked at: the newest so many, which bounds time and memory however long a history grows.

@@ -149,8 +149,13 @@ def _joined(known: History, found: History, names: dict[str, str]) -> History:
         renamed = chosen.assign(run=chosen["run"].astype(str).replace(names))
         frames.append(pd.concat([before, renamed], ignore_index=True) if len(before) else renamed)
     said = {str(error): error for error in (*known.unreadable, *found.unreadable)}
-    remarks = tuple(dict.fromkeys((*known.remarks, *found.remarks)))
-    return History(runs=frames[0], observations=frames[1], remarks=remarks, unreadable=tuple(said.values()))
+    return History(
+        runs=frames[0],
+        observations=frames[1],
+        remarks=tuple(dict.fromkeys((*known.remarks, *found.remarks))),
+        formats=tuple(dict.fromkeys((*known.formats, *found.formats))),
+        unreadable=tuple(said.values()),
+    )
 
 
 def _there_is(runs: pd.DataFrame) -> str:

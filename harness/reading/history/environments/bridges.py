@@ -33,6 +33,7 @@ from harness import units
 from harness.reading.history.autocorrelation import autocorrelation, inflation, residuals
 
 CONFIDENCE = 0.99
+FEWEST_WORKLOADS = math.ceil(1 - math.log2(1 - CONFIDENCE))  # all of fewer lie on one side too often by chance
 _OF = {"times": "log_s", "effects": "log_effect"}
 _WORKLOAD = ["framework", "workload"]
 
@@ -85,10 +86,11 @@ def in_words(times: Bridge | None, effects: Bridge | None) -> str:
         return "no case in common, so that nothing links their times"
     said = f"times {_factor(times)} over {units.plural(times.cases, 'common case')}"
     if effects is None:
-        return said
-    if effects.bounded and effects.unchanged:
-        return f"{said}, effects as before on the whole ({_factor(effects)})"
-    return f"{said}, effects {_factor(effects)}"
+        return f"{said}{_unbounded(times)}"
+    if not effects.bounded:
+        return f"{said}, effects {_factor(effects)}{_unbounded(times, effects)}"
+    changed = f"as before on the whole ({_factor(effects)})" if effects.unchanged else _factor(effects)
+    return f"{said}{_unbounded(times)}, effects {changed}"
 
 
 def _by_case(side: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -129,4 +131,15 @@ def _common(side: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _factor(found: Bridge) -> str:
-    return units.ratio(found.factor, found.low, found.high)
+    return units.ratio(found.factor, found.low, found.high) if found.bounded else units.speedup(found.factor)
+
+
+def _unbounded(*found: Bridge) -> str:
+    """Return why there is no interval, once for all that have none."""
+    few = f"fewer than {FEWEST_WORKLOADS} workloads"
+    why = [
+        few if each.workloads < FEWEST_WORKLOADS else f"{each.of} of one run a side"
+        for each in found
+        if not each.bounded
+    ]
+    return f" (no interval from {' and '.join(dict.fromkeys(why))})" if why else ""

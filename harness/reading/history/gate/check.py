@@ -120,7 +120,7 @@ def check(
         path=str(runs["path"].iloc[-1]),
         findings=sorted(findings, key=_order),
         compared_with=len(runs) - 1,
-        remarks=[*known.remarks, *remarks, *told],
+        remarks=[*known.remarks, *known.formats, *remarks, *told],
     )
 
 

@@ -10,8 +10,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import stats
 
-from harness.reading.history.gate.learning import Matrix, Spread, fenced, learn, mean, median
-from harness.reading.history.gate.ranks import chance_by_ranks
+from harness.reading.history.autocorrelation import inflation
+from harness.reading.history.gate.learning import Matrix, Spread, fenced, learn, mean
+from harness.reading.history.gate.ranks import chance_by_ranks, resemblance
+from harness.reading.history.medians import median
 
 # From which a spread is learnt: the order of two sets of so many can show a difference at 1 %, 2 / C(10, 5) = 0.8 %;
 # that of four cannot, 2 / C(8, 4) = 2.9 %.
@@ -91,7 +93,8 @@ def _at(span: int, values: Matrix, rows: Rows, doubt: Matrix) -> dict[str, Any]:
     error = np.sqrt(SPANS[span] * own + spread.deviation**2 / np.maximum(runs, 1))
     least = 1 if span == 1 else LEAST_RUNS
     usable = there[-1] & (new.sum(axis=0) == span) & (runs >= least) & (before.sum(axis=0) >= LEAST_RUNS)
-    chance = np.where(usable, _chance(shift / error, spread, _past(held, spread, span)), np.nan)
+    inflated = inflation((span, max(1, int(np.median(runs)))), resemblance(held))
+    chance = np.where(usable, _chance(shift / error, spread, _past(held, spread, span), inflated), np.nan)
     return {
         "shift": shift, "error": error, "centre": centre, "p": chance, "runs": runs,
         "learnt": before.sum(axis=0), "first": first, "deviation": spread.deviation, "freedom": spread.freedom,
@@ -119,29 +122,26 @@ def _parted(
 
 def _unusual(doubt: Matrix, new: NDArray[np.bool_], reference: NDArray[np.bool_]) -> Matrix:
     """Return the variance that the newest values have of their own beyond what those before them had."""
-    usual = np.zeros(doubt.shape[1])
-    known = np.where(reference & np.isfinite(doubt), doubt, np.nan)
-    some = np.isfinite(known).any(axis=0)
-    usual[some] = np.nanmedian(known[:, some], axis=0)
+    usual = np.nan_to_num(median(np.where(reference, doubt, np.nan)))
     beyond = np.where(new, np.maximum(doubt**2 - usual**2, 0), 0)
     beyond = np.where(np.isnan(beyond), 0, beyond)  # a value that says nothing about itself
     return np.asarray(beyond.sum(axis=0) / np.maximum(new.sum(axis=0), 1))
 
 
-def _chance(standard: Matrix, spread: Spread, past: Matrix) -> Matrix:
+def _chance(standard: Matrix, spread: Spread, past: Matrix, inflated: float) -> Matrix:
     """Return the chance of such a departure, either way, where nothing changed.
 
-    Student's t says it; or the past of all cases, where that says more: it knows of outliers, of two modes and of runs
-    that follow one another (an empirical null: Efron 2004, *Journal of the American Statistical Association* 99, 96).
-    Where the past went further than t can explain, its tail is continued as a power (Hill 1975, *Annals of Statistics*
-    3, 1163).
+    Student's t says it, weakened by ``inflated``, since runs that resemble their neighbours tell less; or the past of
+    all cases, where that says more: it knows of outliers, of two modes and of runs that follow one another (an
+    empirical null: Efron 2004, *Journal of the American Statistical Association* 99, 96). Where the past went further
+    than t can explain, its tail is continued as a power (Hill 1975, *Annals of Statistics* 3, 1163).
     """
     far, freedom = np.abs(standard), np.maximum(spread.freedom, 1)
-    by_theory = np.asarray(2 * stats.t.sf(far, freedom))
+    by_theory = np.asarray(2 * stats.t.sf(far / np.sqrt(inflated), freedom))
     if len(past) < _LEAST_PAST:
         return by_theory
     seen = (len(past) - np.searchsorted(past, far, side="left")) / len(past)
-    if 2 * stats.t.sf(past[-1], np.median(freedom)) * len(past) < _TAIL:
+    if 2 * stats.t.sf(past[-1] / np.sqrt(inflated), np.median(freedom)) * len(past) < _TAIL:
         tail = past[-max(_LEAST_TAIL, round(_TAIL * len(past))) :]
         power = 1 / np.mean(np.log(tail[1:] / tail[0]))
         continued = len(tail) / len(past) * np.maximum(far / tail[0], 1) ** -power

@@ -11,6 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import norm
 
+from harness.reading.history.medians import median
+
 Matrix = NDArray[np.float64]
 
 _FENCE = 3.0  # robust standard deviations beyond which a run counts as one at the fence
@@ -67,8 +69,8 @@ def fenced(values: Matrix) -> Matrix:
     if not enough.any():
         return values
     chosen = values[:, enough]
-    centre = np.nanmedian(chosen, axis=0)
-    reach = _FENCE * _ROBUST * np.nanmedian(np.abs(chosen - centre), axis=0)
+    centre = median(chosen)
+    reach = _FENCE * _ROBUST * median(np.abs(chosen - centre))
     reach = np.where(reach > 0, reach, np.inf)  # more than half of the runs alike to the last digit
     kept = values.copy()
     kept[:, enough] = np.clip(chosen, centre - reach, centre + reach)
@@ -79,14 +81,6 @@ def mean(values: Matrix) -> Matrix:
     """Return the mean of each case over the runs that have it; not a number where none has."""
     counted = np.isfinite(values).sum(axis=0)
     return np.where(counted, np.nansum(values, axis=0) / np.maximum(counted, 1), np.nan)
-
-
-def median(values: Matrix) -> Matrix:
-    """Return the median of each case over the runs that have it; not a number where none has."""
-    some = np.isfinite(values).any(axis=0)
-    found = np.full(values.shape[1], np.nan)
-    found[some] = np.nanmedian(values[:, some], axis=0)
-    return found
 
 
 def _together(variance: Matrix, freedom: Matrix) -> tuple[float, float]:

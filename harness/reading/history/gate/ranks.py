@@ -20,7 +20,7 @@ def chance_by_ranks(newest: Matrix, held: Matrix) -> Matrix:
     Both are of shape ``(runs, cases)``, not a number where a case has no value, in the order in which they were made.
     It is that of the exact Wilcoxon test, its normal deviate weakened by how much neighbours resemble each other.
     """
-    alike = _autocorrelation(held)
+    alike = resemblance(held)
     new, old = np.sort(newest, axis=0), np.sort(held, axis=0)  # what is missing comes last
     chances = np.full(held.shape[1], np.nan)
     counts = np.stack([np.isfinite(new).sum(axis=0), np.isfinite(old).sum(axis=0)])
@@ -33,8 +33,8 @@ def chance_by_ranks(newest: Matrix, held: Matrix) -> Matrix:
     return chances
 
 
-def _autocorrelation(held: Matrix) -> float:
-    """Return the correlation of the ranks of neighbours, the mean of all cases: one alone tells its own poorly.
+def resemblance(held: Matrix) -> float:
+    """Return the autocorrelation, that of the ranks of neighbours: the mean of all cases, since one tells it poorly.
 
     Corrected as in :func:`harness.reading.history.autocorrelation.autocorrelation`, a standard error on top.
     """

@@ -18,7 +18,8 @@ from scipy.stats import norm
 
 from harness.reading.history.gate.comparable import Chosen, Setup
 from harness.reading.history.gate.departures import Rows
-from harness.reading.history.gate.learning import Matrix, fenced, mean, median
+from harness.reading.history.gate.learning import Matrix, fenced, mean
+from harness.reading.history.medians import median
 from harness.reading.table import rows_of
 
 Kind = Literal["machine", "workload", "technique"]
@@ -123,11 +124,16 @@ def _rows(subjects: list[Subject], runs: int, setup: Callable[[str], Setup]) -> 
 def _wide(observations: pd.DataFrame, name: str, runs: pd.DataFrame, cases: list[str]) -> Matrix:
     """Return one column per case, one row per run; not a number where a run lacks the case."""
     table = np.full((len(runs), len(cases)), np.nan)
-    row = observations["run"].astype(str).map({run: place for place, run in enumerate(runs["run"])})
-    column = observations["case"].astype(str).map({case: place for place, case in enumerate(cases)})
-    there = (row.notna() & column.notna()).to_numpy()
-    table[row[there].astype(int), column[there].astype(int)] = observations[name].to_numpy(float)[there]
+    row, column = _places(observations["run"], list(runs["run"])), _places(observations["case"], cases)
+    there = (row >= 0) & (column >= 0)
+    table[row[there], column[there]] = observations[name].to_numpy(float)[there]
     return table
+
+
+def _places(names: pd.Series[Any], order: list[str]) -> NDArray[np.intp]:
+    """Return where each name stands in the order, -1 where it does not."""
+    codes, known = pd.factorize(names)
+    return np.asarray(pd.Index(order).get_indexer(pd.Index(known).astype(str))[codes])
 
 
 def _alpha(settings: str) -> float:

@@ -18,10 +18,10 @@ from harness.errors import UnreadableResult
 from harness.reading.files import nothing_in
 from harness.reading.history.observations import RUN_COLUMNS, TEXTS, History
 from harness.reading.history.storage.entries import Entry, Storage
-from harness.reading.history.storage.intake import Intake, taken_in
+from harness.reading.history.storage.intake import FORMAT, Intake, taken_in
 from harness.reading.history.storage.kept_index import FEWEST_FILES, empty_index, folder_of, keep_index, read_index
 from harness.reading.history.storage.locations import storage_at
-from harness.reading.history.storage.oddities import remarks
+from harness.reading.history.storage.oddities import formats, remarks
 from harness.reading.history.storage.order import Arranged, arranged
 
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
@@ -51,9 +51,10 @@ def history(location: Path | str) -> History:
     observations = _observations(index.observations, order)
     runs = order.runs.assign(path=[storage.address(file) for file in order.runs["file"]])
     return History(
-        runs=runs[[*RUN_COLUMNS]].reset_index(drop=True),
+        runs=runs[[*RUN_COLUMNS, *FORMAT]].reset_index(drop=True),
         observations=observations,
         remarks=remarks(order, observations, problems, storage.address),
+        formats=formats(runs),
         unreadable=tuple(unreadable),
     )
 

@@ -26,8 +26,9 @@ _FETCHED_FILES = 16  # side by side, from a storage elsewhere
 _BATCH_FILES, _BATCH_BYTES = 64, 8 * 2**20  # that become one table; what is parsed takes up to sixty times as much
 _WORTH_PROCESSES_BYTES = 48 * 2**20  # some 50 files, a few seconds' work; starting processes takes one
 _LONG_S = 2
+FORMAT = ("schema", "foreign")
 FILE_COLUMNS = (
-    "file", "size_bytes", "mark", "digest", "problem", "schema", "foreign",
+    "file", "size_bytes", "mark", "digest", "problem", *FORMAT,
     *(name for name in RUN_COLUMNS if name != "path"),
 )  # fmt: skip
 _ARROW = {"bool": pa.bool_(), "boolean": pa.bool_(), "Int64": pa.int64(), "float64": pa.float64()}

@@ -28,11 +28,22 @@ def remarks(
         *_gaps(order.numbers, address),
         *_folders(runs, address),
         *_clocks(runs),
-        *_formats(runs),
         *_techniques(placed),
         *_renamed(placed),
     )
     return tuple(map(shown, told))
+
+
+def formats(runs: pd.DataFrame) -> tuple[str, ...]:
+    """Return which of these runs are in files of older schema versions, or in files of pytest-benchmark alone."""
+    foreign = runs[runs["foreign"]]
+    older = runs[~runs["foreign"] & (runs["schema"] < SCHEMA_VERSION)]
+    versions = ", ".join(map(str, sorted(older["schema"].unique())))
+    told = (
+        (foreign, "of pytest-benchmark alone, times without effects"),
+        (older, f"written in older schema versions ({versions}; now {SCHEMA_VERSION})"),
+    )
+    return tuple(shown(f"{plural(len(found), 'run')} {how}: {some(found['run'])}") for found, how in told if len(found))
 
 
 def some(names: Iterable[str]) -> str:
@@ -87,16 +98,6 @@ def _clocks(runs: pd.DataFrame) -> Iterator[str]:
     if len(timeless):
         verb = "does" if len(timeless) == 1 else "do"
         yield f"{plural(len(timeless), 'run')} {verb} not say when made: {some(timeless['run'])}"
-
-
-def _formats(runs: pd.DataFrame) -> Iterator[str]:
-    foreign = runs[runs["foreign"]]
-    if len(foreign):
-        yield f"{plural(len(foreign), 'run')} of pytest-benchmark alone, times without effects: {some(foreign['run'])}"
-    older = runs[~runs["foreign"] & (runs["schema"] < SCHEMA_VERSION)]
-    for schema, found in older.groupby("schema"):
-        written = f"{plural(len(found), 'run')} written in schema version {schema}, before {SCHEMA_VERSION}"
-        yield f"{written}: {some(found['run'])}"
 
 
 def _techniques(placed: pd.DataFrame) -> Iterator[str]:

@@ -65,6 +65,24 @@ def test_an_episode_is_a_change_until_it_is_over(series):
     assert [(step.at, step.over) for step in steps(series("gaussian", 1, runs=52, at_40=0.05))] == [(40, None)]
 
 
+@pytest.mark.parametrize(("runs", "size", "over"), [(86, 0.05, 86), (96, 0.05, None), (86, 0.10, None)])
+def test_a_level_like_an_episode_before_may_be_one_until_it_is_larger_or_outlasts_it(series, runs, size, over):
+    found = steps(series("gaussian", 1, runs=runs, at_30=0.05, at_40=-0.05, at_80=size))
+    assert [(step.at, step.over) for step in found] == [(30, 40), (80, over)]
+
+
+def test_an_episode_may_have_several_levels_and_begin_right_after_another(series):
+    found = steps(series("gaussian", 1, at_30=0.05, at_36=0.05, at_42=-0.10, at_48=0.05, at_57=-0.05))
+    assert [(step.at, step.over) for step in found] == [(30, 42), (48, 57)]
+
+
+def test_a_series_that_begins_like_a_later_episode_has_not_changed(series):
+    assert [step.over for step in steps(series("gaussian", 1, at_6=-0.05))] == [None]
+    assert [(step.at, step.over) for step in steps(series("gaussian", 1, at_6=-0.05, at_50=0.05, at_60=-0.05))] == [
+        (50, 60)
+    ]
+
+
 def test_small_steps_are_found_beside_a_large_one(series):
     found = steps(series("gaussian", 1, at_20=0.05, at_40=1.0, at_70=-0.05))
     assert [step.at for step in found] == [20, 40, 70]

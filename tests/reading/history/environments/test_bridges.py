@@ -35,12 +35,19 @@ def test_effects_that_fall_are_said():
 def test_times_of_one_run_a_side_have_no_interval_for_a_run_may_be_slow_as_a_whole():
     times = bridge(side("a", [0]), side("b", [0.5]), "times")
     assert not times.bounded
-    assert "(no interval)" in in_words(times, None)
+    assert in_words(times, None).endswith("over 36 common cases (no interval from times of one run a side)")
 
 
 def test_too_few_workloads_have_no_interval():
     assert not bridge(side("a", [0, 0], workloads=7), side("b", [0, 0], workloads=7), "times").bounded
     assert bridge(side("a", [0, 0], workloads=8), side("b", [0, 0], workloads=8), "times").bounded
+
+
+def test_why_neither_times_nor_effects_have_an_interval_is_said_once():
+    few = [bridge(side("a", [0, 0], workloads=7), side("b", [0, 0], workloads=7), of) for of in ("times", "effects")]
+    said = in_words(*few)
+    assert said.endswith("(no interval from fewer than 8 workloads)")
+    assert said.count("no interval") == 1
 
 
 def test_only_cases_that_both_sides_measured_at_one_size_count():

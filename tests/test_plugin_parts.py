@@ -1,0 +1,97 @@
+"""A run in parts: each ends in order when its time is up, the same command goes on, and one file comes out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import Project
+
+LATER = 75
+BAD_INPUT = 2
+THREE_TRIALS = """
+@pytest.mark.parametrize("hills", [0, 1, 2])
+@toggles("numpy", "pace")
+def test_walk(measure, hills, pace):
+    measure("hike", hills=hills, pace=pace)
+
+
+@workload("numpy", unit="step")
+def hike(setting, *, pace, hills):
+    with open("hikes", "a") as file:
+        file.write(str(hills))
+    if pace == "slow" and hills == 2 and "BREAKS" in os.environ:
+        raise RuntimeError("the boiler burst")
+    return Arm(step=lambda: 1.0)
+"""
+A_MOMENT = ("--benchmark-save=long", "--accel-minutes=0.0001")  # in which one trial fits, since the first always may
+
+
+@pytest.fixture
+def hikes(project: Project) -> Project:
+    """A project of three trials that notes which of them were built."""
+    project.configure("accelbench_results = results")
+    project.benchmark("slow", "quick", tests=THREE_TRIALS)
+    return project
+
+
+def files(project: Project) -> list[Path]:
+    return sorted((project.path / "results").rglob("*.json"))
+
+
+def run_in(file: Path) -> dict[str, Any]:
+    run: dict[str, Any] = json.loads(file.read_text())["accelbench"]
+    return run
+
+
+def test_the_same_command_measures_part_after_part_and_leaves_one_file(hikes: Project) -> None:
+    for measured, left in ((1, "2 trials"), (2, "1 trial")):
+        part = hikes.run(*A_MOMENT)
+        assert part.ret == LATER
+        part.assert_outcomes(passed=2 * measured, skipped=6 - 2 * measured)
+        part.stdout.fnmatch_lines([f"*Interrupted: {left} left; the same command goes on*"])
+        (file,) = files(hikes)
+        assert len(run_in(file)["trials"]) == measured
+        assert run_in(file)["interrupted"]
+    last = hikes.run(*A_MOMENT)
+    assert last.ret == 0
+    last.assert_outcomes(passed=6)
+    (file,) = files(hikes)
+    assert len(run_in(file)["trials"]) == 3
+    assert not run_in(file)["interrupted"]
+    assert not list((hikes.path / "results").rglob("*.journal"))
+    assert "".join(sorted(set((hikes.path / "hikes").read_text()))) == "012"
+
+
+def test_a_part_does_not_go_on_with_another_run(hikes: Project) -> None:
+    hikes.run(*A_MOMENT)
+    other = hikes.run(*A_MOMENT, "--accel-noise=0.02")
+    assert other.ret == LATER
+    other.stdout.fnmatch_lines(
+        ["accelbench: an unfinished run lies in *; it is another run: noise was 0.01, is 0.02; *"]
+    )
+    assert [len(run_in(file)["trials"]) for file in files(hikes)] == [1, 1]
+
+
+def test_the_file_of_a_part_is_left_alone_where_somebody_changed_it(hikes: Project) -> None:
+    hikes.run(*A_MOMENT)
+    (file,) = files(hikes)
+    file.write_text("{}")
+    hikes.run(*A_MOMENT)
+    assert file.read_text() == "{}"
+    assert len(files(hikes)) == 2
+
+
+def test_a_failure_is_told_by_the_last_part(hikes: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BREAKS", "the last trial")
+    parts = [hikes.run(*A_MOMENT).ret for _ in range(3)]
+    assert parts == [LATER, LATER, pytest.ExitCode.TESTS_FAILED]
+
+
+def test_parts_that_could_not_be_are_refused(hikes: Project) -> None:
+    unsaved = hikes.run("--accel-minutes=8")
+    assert unsaved.ret == BAD_INPUT
+    unsaved.stdout.fnmatch_lines(["*--accel-minutes: nothing is saved that a next part could go on with*"])
+    unread = hikes.run("--benchmark-save=long", "--accel-minutes=soon")
+    assert unread.ret == BAD_INPUT
+    unread.stderr.fnmatch_lines(["*--accel-minutes: 'soon' is not a number of minutes above 0; for example*"])
