@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from runs import REAL
 
 ARMS = 300
@@ -37,7 +38,7 @@ def write_runs(folder: Path, number: int) -> None:
     for place in (kept, asv):
         place.mkdir(parents=True)
     for run, commit in enumerate(commits, start=1):
-        document = _another_day(json.loads(text), run, commit)
+        document = _another_day(msgspec.json.decode(text), run, commit)
         medians = [each["stats"]["median"] for each in document["benchmarks"]]
         _write(kept / f"{run:04}_run.json", document)
         _write(asv / f"{commit[:8]}-existing.json", _asv_result(commit, run, dict(zip(names, medians, strict=True))))
@@ -52,7 +53,7 @@ def add_run(folder: Path, run: int) -> None:
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    path.write_text(json.dumps(document, separators=(",", ":")))
+    path.write_bytes(msgspec.json.encode(document))
 
 
 def _repository(folder: Path, number: int) -> list[str]:

@@ -36,8 +36,8 @@ class Proposer:
     def proposed(self, affordable: int) -> list[Configuration]:
         """Return what to look at where so many looks can be afforded, a third of them at a time.
 
-        First every technique alone, so that a level that cannot come through costs its time once. Of each later set,
-        half is expected to be fast, a quarter is near the best so far, and a quarter is drawn at random.
+        First every technique alone. Of each later set, half is expected to be fast by what was seen, a quarter is near
+        the best so far, and a quarter is drawn at random.
         """
         unseen = self.space.size - len(self.board.first)
         if not self.begun and unseen > self.fewest and (alone := self._near(self._fastest_reference(), 1)):
@@ -94,8 +94,7 @@ class Proposer:
         return configuration not in self.board.first and reference is not None and not reference.reason
 
     def _hopeless(self) -> set[tuple[int, str]]:
-        """Return the axes' levels with which none has come through: one that alone was to blame once, others twice."""
+        """Return the axes' levels with which no configuration has come through and two or more were hopeless."""
         stood = {place for each, seen in self.board.first.items() if not seen.reason for place in enumerate(each)}
-        fallen = [set(enumerate(each)) - stood for each, seen in self.board.first.items() if seen.hopeless]
-        times = Counter(chain(*fallen))
-        return {place for place, count in times.items() if count > 1 or {place} in fallen}
+        fallen = (place for each, seen in self.board.first.items() if seen.hopeless for place in enumerate(each))
+        return {place for place, times in Counter(fallen).items() if times > 1 and place not in stood}

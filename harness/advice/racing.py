@@ -4,9 +4,10 @@ First looks are halved as in Karnin, Koren and Somekh 2013, "Almost optimal expl
 (sequential halving). The rest race as in Maron and Moore 1994, "Hoeffding races": whoever is shown to be slower leaves,
 and the others share the time. The bound is the referee's sequence of paired signs instead of Hoeffding's, since times
 have no known range. A space that the budget does not hold is searched by iterated racing (López-Ibáñez et al. 2016,
-"The irace package"): each set of new configurations is half at random and half near the best so far, in one technique
-or two at once. So two techniques that pay only together are met together, which no search along one technique at a
-time would do. What is compiled when it starts is looked at last, with the best of the rest, where the time holds it.
+"The irace package"): of each set of new configurations, half is what a linear model of the looks so far expects most
+of, and the rest is random or near the best so far, in one technique or two at once. So two techniques that pay only
+together may be met together, which no search along one technique at a time would do. What is compiled when it starts is
+looked at last, with the best of the rest, where the time holds it.
 """
 
 from __future__ import annotations
@@ -164,11 +165,13 @@ class Race:
             return
         rounds = math.ceil(math.log2(len(racing))) + 1
         for left in range(rounds, 0, -1):
-            racing = self._in_time(racing)
-            heats = self._race_heats(racing)
+            count = self._held(racing)
+            heats = self._race_heats(racing[:count])
             arms = [*chain(*heats)]
             if not self.expense.holds(arms, 1.0 if left < rounds else OVERRUN):
                 break
+            self._leave(racing[count:], "behind so far, and no time to race it on")
+            racing = racing[:count]
             look_s = ((self.budget_s - self.expense.spent_s) / left - self.expense.overhead_s(arms)) / len(arms)
             self.say(f"{plural(len(racing), 'configuration')} in the race")
             for heat in heats:
@@ -182,14 +185,16 @@ class Race:
         baseline, (leader, *others) = self.space.baseline, racing
         return [list(dict.fromkeys([baseline, leader, *chunk])) for chunk in _chunks(others)] or [[baseline, leader]]
 
-    def _in_time(self, racing: list[Configuration]) -> list[Configuration]:
-        """Return as many as the budget holds a round of, the fastest first, at least two; drop the others."""
+    def _held(self, racing: list[Configuration]) -> int:
+        """Return of how many the budget holds a round, at least two, or one where there are no more."""
         count = len(racing)
         while count > 2 and not self.expense.holds([*chain(*self._race_heats(racing[:count]))], 1.0):
             count -= 1
-        late = [each for each in racing[count:] if each != self.space.baseline]
-        self.board.drop(late, "behind at the first look, and no time to race it")
-        return racing[:count]
+        return count
+
+    def _leave(self, configurations: Sequence[Configuration], reason: str) -> None:
+        """Drop who is behind, but the baseline, which every heat times anyway."""
+        self.board.drop([each for each in configurations if each != self.space.baseline], reason)
 
     def _race(self, heat: list[Configuration], look_s: float) -> None:
         """Time configurations beside the baseline; those that may differ least from it first, for the check's sake."""
@@ -213,8 +218,7 @@ class Race:
         keep = len(left) if last else max(2, math.ceil(len(racing) / 2))
         for each in left[keep:]:
             behind = math.exp(self.board.log_speedup(each) - self.board.log_speedup(leader))
-            if each != self.space.baseline:
-                self.board.drop([each], f"in the slower half of the race, about {speedup(behind)} of the best")
+            self._leave([each], f"in the slower half of the race, about {speedup(behind)} of the best")
         return [each for each in left if each not in self.board.dropped]
 
     def _simplest(self) -> Configuration:

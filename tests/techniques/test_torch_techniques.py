@@ -86,7 +86,7 @@ def test_threads_are_set_for_a_block_and_put_back() -> None:
 
 
 def test_all_threads_on_one_core_are_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: 1)
+    monkeypatch.setattr("harness.techniques.cores.cpu_count", lambda: 1)
     with pytest.raises(Unavailable, match="one core"):
         arm_with("mlp-train", threads="all", device="cpu")
 
@@ -95,13 +95,13 @@ def test_all_threads_on_one_core_are_skipped_with_the_reason(monkeypatch: pytest
 def test_half_of_so_few_cores_is_one_thread_and_no_level_of_its_own(
     monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: cores)
+    monkeypatch.setattr("harness.techniques.cores.cpu_count", lambda: cores)
     with pytest.raises(Unavailable, match="half of this process's cores is one core"):
         arm_with("mlp-train", threads="half", device="cpu")
 
 
 def test_half_of_the_cores_are_half_as_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.techniques.torch.computing.cpu_count", lambda: 4)
+    monkeypatch.setattr("harness.techniques.cores.cpu_count", lambda: 4)
     with arm_with("mlp-train", threads="half", device="cpu").entered():
         assert torch.get_num_threads() == 2
 

@@ -96,6 +96,13 @@ def test_cuda_graphs_are_not_asked_for_on_a_cpu() -> None:
         built(Setting(), "reduce-overhead")
 
 
+@pytest.mark.usefixtures("noobstacle")
+def test_on_a_cpu_max_autotune_is_for_models_with_products_to_search_for() -> None:
+    with pytest.raises(Unavailable, match="compiles this model for a CPU as default does"):
+        built(Setting(), "max-autotune")
+    find_workload("bert-train").build(Setting(), device="cpu", compile_mode="max-autotune").close()
+
+
 def test_an_unknown_mode_is_named_with_those_that_exist() -> None:
     with pytest.raises(BadInput, match="unknown compile mode 'fast'; expected one of: eager, default, "):
         built(Setting(), "fast")

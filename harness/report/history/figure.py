@@ -99,7 +99,7 @@ def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Mapping[str, Any]]) -> N
         elif each.shape == "step":
             _ring(axes, own, each.ratio, places[each.run])
         else:
-            _bar(axes, own.loc[places.get(each.run, 0) : places.get(each.until, count)], each.ratio)
+            _bar(axes, own.loc[places.get(each.run, 0) : places.get(each.until, count)], each.ratio, bool(each.until))
     axes.xaxis.set_major_locator(FixedLocator(list(range(count))[:: -(-count // _MOST_TICKS)]))
     write_ticks(axes.xaxis, lambda at: clipped(panel.stretch.labels[round(at)]) if 0 <= round(at) < count else "")
     axes.set(
@@ -142,11 +142,12 @@ def _trend(axes: Axes, speedups: pd.Series[float], ratio: float) -> None:
     _write(axes, f"×{units.significant(ratio)} in 100 runs", (ends[1], drifted[1]), (0, 5), ha="right")
 
 
-def _bar(axes: Axes, speedups: pd.Series[float], ratio: float) -> None:
+def _bar(axes: Axes, speedups: pd.Series[float], ratio: float, over: bool) -> None:
     """Draw a bar along the points of an episode, and write by how many times the speedup was another."""
     ends, level = (speedups.index[0] - 0.3, speedups.index[-1] + 0.3), float(speedups.median())
     axes.plot(ends, [level, level], color=INK, linewidth=1.6, zorder=4)
-    _write(axes, f"×{units.significant(ratio)}, over", (ends[0], level), (0, -12))
+    place, off, ha = (ends[0], 0, "left") if over else (ends[1], -2, "right")
+    _write(axes, f"×{units.significant(ratio)}{', over' if over else ''}", (place, level), (off, -12), ha=ha)
 
 
 def _write(axes: Axes, said: str, at: tuple[float, float], off: tuple[float, float], ha: str = "left") -> None:

@@ -36,13 +36,11 @@ _open: set[object] = set()  # compiled models whose arms are not closed
 _folders: dict[int, dict[tuple[object, ...], list[str]]] = {}  # of closed arms, by trial and kind of arm
 
 
-def compiled(
-    arm: Arm, model: Any, mode: str, setting: Setting, *options: object, searchable: bool = True
-) -> Arm:
+def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object, searchable: bool = True) -> Arm:
     """Return the arm, whose first step compiles the ``forward`` of a model or of anything else that has one.
 
-    Arms of one trial and mode differ in ``options``. ``searchable`` says whether the model may have products among whose
-    kernels there is a choice on a CPU.
+    Arms of one trial and mode differ in ``options``. ``searchable`` says whether the model may have products
+    for which there are several kernels on a CPU.
 
     Raises:
         BadInput: there is no such mode.
@@ -59,7 +57,9 @@ def compiled(
     # Seen in 2.13: it tries C++ kernels for batched products, and for products with constants, which weights that learn
     # are not (`use_cpp_gemm_template` of `torch._inductor.utils`). In channels-last, 1×1 convolutions become products.
     if mode == MAX_AUTOTUNE and device == "cpu" and not searchable:
-        raise Unavailable(f"{mode} has no kernels to choose among for this model on a CPU: it would compile as by default")
+        raise Unavailable(
+            f"{mode} compiles this model for a CPU as default does, since it has no products to search for"
+        )
     if reason := obstacle(device):
         raise Unavailable(f"torch.compile cannot compile for {device} here: {reason}")
     kind = (mode, *options)

@@ -131,7 +131,7 @@ def _resnet(side: int, network: Network, **config: Any) -> Problem:
 
 
 def regnet(*, side: int, classes: int, depths: list[int], widths: list[int], group: int) -> Problem:
-    """RegNetX on images of ``side`` × ``side`` pixels: 3×3 convolutions see ``group`` channels each, not all of them."""
+    """RegNetX on images of ``side`` × ``side`` pixels: every 3×3 filter sees ``group`` channels, not all."""
     transformers = _transformers()
     config = transformers.RegNetConfig(
         depths=depths, hidden_sizes=widths, groups_width=group, layer_type="x", num_labels=classes

@@ -54,9 +54,9 @@ def _over(values: Values, found: Sequence[Boundary], margin: float) -> Iterator[
     out, it changes by no more than a margin, or not beyond chance.
     """
     ends = [*(boundary.at for boundary in found[1:]), len(values)]
-    level, done = 0, 0  # where the level that may be interrupted begins, and up to where all is told
+    level = 0  # where the level that may be interrupted begins
     for place, begins in enumerate(found):
-        if begins.at < done:
+        if begins.at <= level:  # within an episode, or its end
             continue
         before = values[level : begins.at]
         level = begins.at
@@ -67,7 +67,7 @@ def _over(values: Values, found: Sequence[Boundary], margin: float) -> Iterator[
             inflated = max(begins.inflation, over.inflation)
             if short and _alike(before, after, inflated, max(margin, _BACK * abs(size))):
                 yield Episode(start=begins.at, end=over.at, size=size)
-                level, done = over.at, over.at + 1
+                level = over.at
                 break
 
 
@@ -77,11 +77,11 @@ def _at_the_ends(values: Values, found: list[int], over: Sequence[Episode], marg
     if found and all(each.start != found[0] for each in over):
         yield from _like_others(values, spans[:1], spans[1], over, margin)
     for place, at in enumerate(found):
-        if not any(each.start == at or each.explains(at) for each in over):
-            going_on = list(_like_others(values, spans[place + 1 :], spans[place], over, margin))
-            if going_on:
-                yield from going_on
-                return
+        if any(each.start == at or each.explains(at) for each in over):
+            continue
+        if going_on := list(_like_others(values, spans[place + 1 :], spans[place], over, margin)):
+            yield from going_on
+            break
 
 
 def _like_others(
@@ -89,7 +89,7 @@ def _like_others(
 ) -> Iterator[Episode]:
     """Yield spans as one episode if they are no larger and no longer than those on the same side that are over.
 
-    So few runs more than those that they are no segment, and so little more as a margin, do not count.
+    Fewer runs more than a segment has, and no more than a margin in size, do not count.
     """
     start, end = spans[0][0], spans[-1][1]
     sizes = [float(np.median(values[slice(*span)]) - np.median(values[slice(*around)])) for span in spans]

@@ -1,0 +1,40 @@
+"""What an advice says of its own time."""
+
+from dataclasses import replace
+
+from harness.advice.outcome import Advice, Tried
+from harness.advice.words import as_text
+
+ADVICE = Advice(
+    workload="walk",
+    framework="torch",
+    unit="step",
+    levels={"compile": "eager"},
+    changes={},
+    settings={},
+    held={},
+    gain=None,
+    memory_bytes=None,
+    error=None,
+    deterministic=None,
+    configurations=3,
+    tried=(Tried(changes={}, speedup=1.0, dropped=""),),
+    alpha=0.01,
+    noise=0.01,
+    budget_s=20.0,
+    spent_s=22.0,
+    dearest_s=15.0,
+    dearest={"compile": "default"},
+    untried={"compile": ("default", "max-autotune")},
+)
+
+
+def test_levels_for_which_there_was_no_time_are_named():
+    assert "No time for: compile default, max-autotune. A longer --budget tries them." in as_text(ADVICE)
+    assert "No time for" not in as_text(replace(ADVICE, untried={}))
+
+
+def test_a_budget_that_was_overrun_by_far_says_where_the_time_went():
+    told = "It took longer than the 20 s of its budget: 15 s alone went into building, starting"
+    assert told in as_text(replace(ADVICE, spent_s=30.0))
+    assert "It took longer" not in as_text(ADVICE)
