@@ -9,7 +9,9 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize(("workload", "batch_size"), [("long-bert-train", "4"), ("mlp-train", "32")])
+@pytest.mark.parametrize(
+    ("workload", "batch_size"), [pytest.param("long-bert-train", "4", marks=pytest.mark.slow), ("mlp-train", "32")]
+)
 @toggles("torch", "accumulation")
 def test_accumulation(measure, workload, batch_size, accumulation):
     measure(workload, batch_size=batch_size, accumulation=accumulation)

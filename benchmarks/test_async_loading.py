@@ -16,6 +16,7 @@ def test_small_model(measure, threads, loading):
     measure("image-training", model="cnn", workers="0", threads=threads, loading=loading)
 
 
+@pytest.mark.slow
 @toggles("torch", "loading")
 def test_large_model(measure, loading):
     measure("image-training", images=16, batch_size="4", workers="0", threads="1", loading=loading)

@@ -9,7 +9,7 @@ import pytest
 from harness import factorial
 
 
-@pytest.mark.parametrize("workload", ["cnn-train", "resnet18-train"])
+@pytest.mark.parametrize("workload", ["cnn-train", pytest.param("resnet18-train", marks=pytest.mark.slow)])
 @factorial("torch", amp="bf16", memory_format="channels-last")
 def test_precision_and_layout(measure, workload, amp, memory_format):
     measure(workload, amp=amp, memory_format=memory_format)

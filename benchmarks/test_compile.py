@@ -11,7 +11,9 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("workload", ["chain-torch", "narrow-mlp-train", "matmul-torch"])
+@pytest.mark.parametrize(
+    "workload", ["chain-torch", pytest.param("narrow-mlp-train", marks=pytest.mark.slow), "matmul-torch"]
+)
 @toggles("torch", "compile")
 def test_compile(measure, workload, compile):  # noqa: A002  the technique's name
     measure(workload, compile=compile)

@@ -10,12 +10,13 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("model", ["resnet18", "bert"])
+@pytest.mark.parametrize("model", [pytest.param("resnet18", marks=pytest.mark.slow), "bert"])
 @toggles("torch", "ladder")
 def test_ladder(measure, model, ladder):
     measure("stacked-training", model=model, ladder=ladder)
 
 
+@pytest.mark.slow
 @toggles("tensorflow", "ladder")
 def test_ladder_keras(measure, ladder):
     measure("stacked-training-keras", ladder=ladder)

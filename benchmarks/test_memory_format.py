@@ -17,7 +17,7 @@ from harness import toggles
         ("cnn-train", "bf16"),
         ("regnet-train", "fp32"),
         ("regnet-train", "bf16"),
-        ("resnet50-train", "bf16"),
+        pytest.param("resnet50-train", "bf16", marks=pytest.mark.slow),
     ],
 )
 @toggles("torch", "memory_format")

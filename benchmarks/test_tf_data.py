@@ -9,6 +9,8 @@ A cache is judged by its later epochs; what the first one costs stands beside th
 anew, so a pipeline that tunes itself starts afresh in each, which weighs the more the shorter an epoch is.
 """
 
+import pytest
+
 from harness import toggles
 
 
@@ -47,6 +49,7 @@ def test_vectorised_map(measure, vectorised_map):
     measure("tf-image-loading", cache="memory", vectorised_map=vectorised_map)
 
 
+@pytest.mark.slow
 @toggles("tensorflow", "shuffle_buffer")
 def test_shuffle_buffer(measure, shuffle_buffer):
     measure("tf-image-loading", source="tfrecord", shuffle_buffer=shuffle_buffer)

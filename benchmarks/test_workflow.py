@@ -8,7 +8,9 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("workload", ["cnn-evaluation", "resnet50-evaluation", "mlp-evaluation"])
+@pytest.mark.parametrize(
+    "workload", ["cnn-evaluation", pytest.param("resnet50-evaluation", marks=pytest.mark.slow), "mlp-evaluation"]
+)
 @toggles("torch", "inference")
 def test_evaluation(measure, workload, inference):
     measure(workload, inference=inference)
