@@ -52,6 +52,12 @@ def cells_of_false_alarms(detector: Detector, number: int) -> list[str]:
     return [*told, sum(rates.values(), Rate(0, 0)).per_hundred()]
 
 
+def cells_of_own_false_alarms(noise: str, number: int) -> list[str]:
+    """Return our search's false alarms per 100 runs in one kind of noise, by spread."""
+    groups = [unchanged(number)[noise, spread] for spread in SPREADS]
+    return [false_alarms(*pair).per_hundred() for pair in zip(groups, OURS.find_in(groups), strict=True)]
+
+
 def cells_of_early_finds(detector: Detector, number: int) -> list[str]:
     """Return the shares of steps that are reported when five runs have been made since."""
     groups = [[each.until((each.changed or 0) + LATE + 1) for each in group] for group in stepped(number).values()]
@@ -97,6 +103,12 @@ TABLES = (
         head=["", *_KINDS, "all"],
         rows=DETECTORS,
         cells=cells_of_false_alarms,
+    ),
+    Table(
+        title="False alarms of accelbench per 100 runs, by noise; the last four kinds are held out",
+        head=["", *(f"{100 * spread:g} % spread" for spread in SPREADS)],
+        rows=(*STATIONARY, *HELD_OUT),
+        cells=cells_of_own_false_alarms,
     ),
     Table(
         title="Percent of steps found when five runs have been made since, by size of the step at which spread",
