@@ -110,6 +110,24 @@ def test_walk(benchmark, measure, pace):
     assert document["benchmarks"][1]["stats"]["median"] < 1e-4  # the samples, although benchmark was requested first
 
 
+SWEPT = """
+@technique("numpy", levels=lambda host: ("1", "2"))
+def load(build, level):
+    return build(hills=int(level))
+
+
+@toggles("numpy", "pace")
+def test_walk(measure, pace):
+    measure("walk", pace=pace, load="64")
+"""
+
+
+def test_a_number_can_be_held_beyond_the_limit_of_its_sweep(project: Project) -> None:
+    project.benchmark("slow", "quick", tests=SWEPT)
+    (trial,) = measured(project)["accelbench"]["trials"]
+    assert trial["fixed"] == {"load": "64"}
+
+
 def test_another_technique_can_be_held_at_a_level(project: Project) -> None:
     held = """
 @toggles("numpy", "pace")
