@@ -19,6 +19,7 @@ def jumpy(series):
 
 
 QUICK = {  # a row for each kind of row
+    tables.cells_of_own_false_alarms: "Gaussian",
     tables.cells_of_scenarios: Watching(Detector("blind", blind), effects=True),
     tables.cells_of_drifts: "it drifts by 10 % in 100 runs",
     tables.cells_of_newest: RULES[-1],

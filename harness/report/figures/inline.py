@@ -12,6 +12,7 @@ _REFERENCE = re.compile(r"^#|url\(#")
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What all of a figure has in common stands at its root: matplotlib's default style, and the font.
 _COMMON = {"stroke-linejoin": "round", "stroke-linecap": "butt", "font-family": "'DejaVu Sans', sans-serif"}
+_GRID = "fill:none;stroke:var(--line)"
 _TOLD = ("axes", "axis", "legend", "line2d")  # groups whose part in the figure is told, beside collections
 
 
@@ -65,6 +66,8 @@ def _shrunk(attributes: dict[str, str], told_apart: str, colours: Mapping[str, s
     if "style" in kept:
         rules = (rule.split(": ", 1) for rule in kept["style"].split("; "))
         kept["style"] = _style({name: colours.get(rule, rule) for name, rule in rules if _COMMON.get(name) != rule})
+        if _GRID in kept["style"]:
+            kept.pop("clip-path", None)  # a line of the grid ends where the axes do
     return kept
 
 

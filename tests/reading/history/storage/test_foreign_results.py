@@ -42,7 +42,7 @@ def test_their_medians_are_times_of_trials_without_effects(tmp_path):
     assert seen["log_s"].tolist() == [math.log(2e-3), math.log(4e-3)]
     assert (set(seen["module"]), set(seen["unit"]), set(seen["baseline"])) == ({"test_sorting"}, {"call"}, {True})
     assert seen["log_effect"].isna().all()
-    assert kept.remarks == ("1 run of pytest-benchmark alone, times without effects: example-cpu-2-ghz-8c/0001_main",)
+    assert kept.formats == ("1 run of pytest-benchmark alone, times without effects: example-cpu-2-ghz-8c/0001_main",)
 
 
 def test_they_stand_beside_runs_of_ours(tmp_path):
