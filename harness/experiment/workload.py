@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,22 +61,26 @@ class Workload:
 _WORKLOADS: dict[str, Workload] = {}
 
 
-def workload(*frameworks: str, unit: str) -> Callable[[Callable[..., Arm]], Workload]:
+def workload(
+    *frameworks: str, unit: str, family: Callable[..., Arm] | None = None
+) -> Callable[[Callable[..., Any]], Workload]:
     """Declare a workload; its name is the function's with dashes, its options are the keyword-only parameters.
 
     Args:
         frameworks: names of the adapters under which it runs, such as ``"torch"``.
         unit: the item that throughput counts, in the singular, such as ``"image"``.
+        family: what builds the arms of several workloads, where what is declared only says in what they differ; it is
+            given the declared function first, and has the options.
     """
 
-    def declare(builder: Callable[..., Arm]) -> Workload:
+    def declare(declared: Callable[..., Any]) -> Workload:
         return register(
             Workload(
-                name=builder.__name__.replace("_", "-"),
+                name=declared.__name__.replace("_", "-"),
                 frameworks=frameworks,
                 unit=unit,
-                summary=(inspect.getdoc(builder) or "").split("\n")[0],
-                builder=builder,
+                summary=(inspect.getdoc(declared) or "").split("\n")[0],
+                builder=declared if family is None else partial(family, declared),
             )
         )
 

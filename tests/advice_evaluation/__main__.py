@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -19,6 +20,9 @@ from advice_cases import CASES
 from advice_searches import SEARCHES, measured
 from advice_tables import Contest, Outcome, sentence, table
 
+sys.path.append(str(Path(__file__).parents[1]))  # a script sees its own folder only
+from marked_tables import write_tables
+
 from harness.advice.advising import Request, prepare
 from harness.experiment import Plan
 from harness.hosting.lock import alone
@@ -26,7 +30,6 @@ from harness.measuring.pool import Pool
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 KEPT = Path(__file__).with_name("measured.json")
-BEGIN, END = "<!-- evaluation: begin -->", "<!-- evaluation: end -->"
 SHARE = 0.17  # of the cost of measuring everything: the budget begins when the baseline has run once
 
 
@@ -52,8 +55,7 @@ def main() -> None:
     print("\n".join(lines))
     if options.write:
         KEPT.write_text(json.dumps([asdict(contest) for contest in contests], indent=1) + "\n")
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{rest.partition(END)[2]}"]))
+        write_tables(PAGE, "evaluation", ["", *lines, ""])
 
 
 def _contest(case: Request, pool: Pool, look_s: float, repetitions: int, most_s: float) -> Contest:

@@ -11,12 +11,13 @@ from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, workload
 from harness.workloads.data.rotation import VARIANTS, Rotation
 
+ProblemOf = Callable[[Setting], tuple[Any, int]]  # a problem, and the usual size of its batches
 LOGGED_STEPS = 100
 LOGGED_ROWS = 32  # so few that a step stays well below a millisecond
 
 
-@workload("tensorflow", unit="row")
-def dense_train_keras(
+def _step(
+    problem_of: ProblemOf,
     setting: Setting,
     *,
     batch_size: int | None = None,
@@ -25,45 +26,34 @@ def dense_train_keras(
     loop: str = "function",
     data_location: str = "resident",
 ) -> Arm:
+    """Return the arm that trains on a problem one step at a time."""
+    problem, usual_size = problem_of(setting)
+    size = batch_size or usual_size
+    return _step_arm(setting, problem, size, device, data_location, dtype_policy=dtype_policy, loop=loop)
+
+
+@workload("tensorflow", unit="row", family=_step)
+def dense_train_keras(setting: Setting) -> tuple[Any, int]:
     """Training step of the Keras classifier 64-64-10 with Adam."""
     from harness.workloads.tensorflow import models
 
-    size = batch_size or setting.choose(small=256, full=1024)
-    return _step_arm(setting, models.dense(), size, device, data_location, dtype_policy=dtype_policy, loop=loop)
+    return models.dense(), setting.choose(small=256, full=1024)
 
 
-@workload("tensorflow", unit="row")
-def mish_train_keras(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    dtype_policy: str = "float32",
-    loop: str = "function",
-    data_location: str = "resident",
-) -> Arm:
+@workload("tensorflow", unit="row", family=_step)
+def mish_train_keras(setting: Setting) -> tuple[Any, int]:
     """Training step of four normalised Keras layers of 64 units, activated by Mish: mostly elementwise operations."""
     from harness.workloads.tensorflow import models
 
-    size = batch_size or setting.choose(small=1024, full=16384)
-    return _step_arm(setting, models.mish(), size, device, data_location, dtype_policy=dtype_policy, loop=loop)
+    return models.mish(), setting.choose(small=1024, full=16384)
 
 
-@workload("tensorflow", unit="image")
-def cnn_train_keras(
-    setting: Setting,
-    *,
-    batch_size: int | None = None,
-    device: str | None = None,
-    dtype_policy: str = "float32",
-    loop: str = "function",
-    data_location: str = "resident",
-) -> Arm:
+@workload("tensorflow", unit="image", family=_step)
+def cnn_train_keras(setting: Setting) -> tuple[Any, int]:
     """Training step of a small Keras CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
     from harness.workloads.tensorflow import models
 
-    size = batch_size or setting.choose(small=32, full=256)
-    return _step_arm(setting, models.cnn(), size, device, data_location, dtype_policy=dtype_policy, loop=loop)
+    return models.cnn(), setting.choose(small=32, full=256)
 
 
 @workload("tensorflow", unit="image")

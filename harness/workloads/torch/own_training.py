@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -94,13 +93,13 @@ def _epochs(program: Program, setting: Setting, batch_size: int | None, **switch
     size = batch_size or own.batch_size
     if size > held:
         raise Unavailable(f"a batch of {size} is larger than the program's data set of {held}")
-    drawn = min(held, max(size, program.batches * own.batch_size))
+    items = min(held, max(size, program.batches * own.batch_size)) // size * size  # whole batches
     options = {name: getattr(own, name) if value is None else value for name, value in switched.items()}
     worker_count(options["num_workers"], setting.cores)
     epochs = Epochs(
         own.dataset,
         seed=setting.seed,
-        items=math.floor(drawn / size) * size,
+        items=items,
         batch_size=size,
         workers=options["num_workers"],
         persistent_workers=options["persistent_workers"],
@@ -108,4 +107,4 @@ def _epochs(program: Program, setting: Setting, batch_size: int | None, **switch
         pin_memory=options["pin_memory"],
         collate=own.collate_fn,
     )
-    return epochs, math.floor(drawn / size) * size
+    return epochs, items

@@ -5,32 +5,13 @@ The models are `transformers` configurations and the small networks of introduct
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from harness.errors import Unavailable
-from harness.experiment import Arm, Setting, Workload, register
+from harness.experiment import Arm, Setting, workload
 
-ProblemOf = Callable[[Setting], tuple[Any, int]]
-
-
-def _training(*, unit: str) -> Callable[[ProblemOf], Workload]:
-    """Declare the training step of a problem, which a function returns with the usual size of its batches."""
-
-    def declare(problem_of: ProblemOf) -> Workload:
-        return register(
-            Workload(
-                name=problem_of.__name__.replace("_", "-"),
-                frameworks=("torch",),
-                unit=unit,
-                summary=(inspect.getdoc(problem_of) or "").split("\n")[0],
-                builder=partial(_arm, problem_of),
-            )
-        )
-
-    return declare
+ProblemOf = Callable[[Setting], tuple[Any, int]]  # a problem, and the usual size of its batches
 
 
 def _arm(
@@ -126,7 +107,7 @@ def _on_batches(trainer: Any, problem: Any, size: int, stays: bool, shares: bool
     )
 
 
-@_training(unit="image")
+@workload("torch", unit="image", family=_arm)
 def cnn_train(setting: Setting) -> tuple[Any, int]:
     """Training step of a small CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
     from harness.workloads.torch import models
@@ -134,7 +115,7 @@ def cnn_train(setting: Setting) -> tuple[Any, int]:
     return models.cnn(), setting.choose(small=32, full=256)
 
 
-@_training(unit="row")
+@workload("torch", unit="row", family=_arm)
 def mlp_train(setting: Setting) -> tuple[Any, int]:
     """Training step of the sequential network 784-128-10."""
     from harness.workloads.torch import models
@@ -142,7 +123,7 @@ def mlp_train(setting: Setting) -> tuple[Any, int]:
     return models.mlp(), setting.choose(small=256, full=1024)
 
 
-@_training(unit="row")
+@workload("torch", unit="row", family=_arm)
 def narrow_mlp_train(setting: Setting) -> tuple[Any, int]:
     """Training step, with AdamW, of 32 residual layers of 32 units: 128 small tensors of weights."""
     from harness.workloads.torch import models
@@ -150,7 +131,7 @@ def narrow_mlp_train(setting: Setting) -> tuple[Any, int]:
     return models.narrow_mlp(), setting.choose(small=32, full=1024)
 
 
-@_training(unit="image")
+@workload("torch", unit="image", family=_arm)
 def resnet18_train(setting: Setting) -> tuple[Any, int]:
     """Training step of ResNet-18, on 48×48 images at small size and 224×224 at full."""
     from harness.workloads.torch import models
@@ -159,7 +140,7 @@ def resnet18_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=4, full=128)
 
 
-@_training(unit="image")
+@workload("torch", unit="image", family=_arm)
 def resnet50_train(setting: Setting) -> tuple[Any, int]:
     """Training step of ResNet-50 v1.5, on 64×64 images at small size and 224×224 at full."""
     from harness.workloads.torch import models
@@ -168,7 +149,7 @@ def resnet50_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=2, full=128)
 
 
-@_training(unit="image")
+@workload("torch", unit="image", family=_arm)
 def regnet_train(setting: Setting) -> tuple[Any, int]:
     """Training step of RegNetX-200MF on 48×48 images at small size, of RegNetX-3.2GF on 224×224 at full."""
     from harness.workloads.torch import models
@@ -182,7 +163,7 @@ def regnet_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=4, full=128)
 
 
-@_training(unit="sequence")
+@workload("torch", unit="sequence", family=_arm)
 def bert_train(setting: Setting) -> tuple[Any, int]:
     """Training step of a BERT classifier: two layers of 256 on 64 tokens at small size, BERT-base on 128 at full."""
     from harness.workloads.torch import models
@@ -196,7 +177,7 @@ def bert_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=4, full=64)
 
 
-@_training(unit="sequence")
+@workload("torch", unit="sequence", family=_arm)
 def long_bert_train(setting: Setting) -> tuple[Any, int]:
     """Training step of a BERT classifier on 512 tokens: four layers of 64 at small size, BERT-base at full."""
     from harness.workloads.torch import models
