@@ -20,6 +20,7 @@ from harness.measuring.pool import Pool
 LONGEST_STEP_S = 4.0  # of a reference
 BEST = 3  # configurations are timed once more
 CAREFUL = 2  # times as long
+FINAL_S = 2.0  # an arm, when it is settled how far apart what was chosen is
 LOOK_S = 0.1  # of a search that measures one configuration at a time, about what an advice takes for its first looks
 WORST = math.log(1e-3)  # what a search that asks for a number is told of a configuration that has none
 
@@ -33,15 +34,9 @@ class Grid:
     spent_s: float
 
     @property
-    def best(self) -> float:
-        """The log speedup of the best one."""
-        return self.board.log_speedup(self.board.standing()[0])
-
-    def regret(self, configuration: Configuration) -> float:
-        """Return by which share a configuration is slower than the best one; 1 where it is no valid one."""
-        if self.board.dropped.get(configuration):
-            return 1.0
-        return 1 - math.exp(self.board.log_speedup(configuration) - self.best)
+    def best(self) -> list[Configuration]:
+        """The best few, the fastest first."""
+        return [each for each in self.board.standing() if each != self.board.baseline][:BEST]
 
     def patience_s(self, configuration: Configuration) -> float:
         """Return when an arm is given up, by what its reference takes."""
@@ -63,9 +58,21 @@ def measured(prepared: Prepared, look_s: float) -> Grid:
         patience_s = max(look_s, PATIENCE * (board.first[reference].step_s or 0.0))
         for chunk in _chunks(alike):
             _enter(board, prepared.heats([reference, *chunk], look_s, patience_s))
-    best = [each for each in board.standing() if each != baseline][:BEST]
-    _enter(board, prepared.heats([baseline, *best], CAREFUL * look_s, LONGEST_STEP_S))
-    return Grid(prepared=prepared, board=board, spent_s=time.monotonic() - start_s)
+    grid = Grid(prepared=prepared, board=board, spent_s=0.0)
+    _enter(board, prepared.heats([baseline, *grid.best], CAREFUL * look_s, LONGEST_STEP_S))
+    return replace(grid, spent_s=time.monotonic() - start_s)
+
+
+def settled(grid: Grid, chosen: Iterable[Configuration]) -> dict[Configuration, float]:
+    """Return the speedups of the grid's best and of all that was chosen, timed afresh side by side and for longer.
+
+    Nobody's choice rests on these times, so none is flattered by them. What is no valid configuration has none.
+    """
+    baseline, board = grid.board.baseline, Board(baseline=grid.board.baseline)
+    leader, *others = dict.fromkeys(each for each in [*grid.best, *chosen] if each not in grid.board.dropped)
+    for chunk in _chunks([each for each in others if each != baseline], HEAT - 1) or [[]]:
+        _enter(board, grid.prepared.heats([baseline, leader, *chunk], FINAL_S, LONGEST_STEP_S))
+    return {each: math.exp(board.log_speedup(each)) for each in board.standing()}
 
 
 def by_advice(request: Request, _: Grid, pool: Pool, budget_s: float, seed: int) -> Configuration:
@@ -129,5 +136,5 @@ def _enter(board: Board, heats: Iterable[Mapping[Configuration, Seen]]) -> None:
         board.enter(heat)
 
 
-def _chunks(configurations: list[Configuration]) -> list[list[Configuration]]:
-    return [configurations[start : start + HEAT] for start in range(0, len(configurations), HEAT)]
+def _chunks(configurations: list[Configuration], most: int = HEAT) -> list[list[Configuration]]:
+    return [configurations[start : start + most] for start in range(0, len(configurations), most)]

@@ -13,9 +13,10 @@ NEAR = 0.03  # of the optimum
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One search once: which share it fell short of the best by, and its cost as a share of measuring everything."""
+    """One search once: what it chose, by which share that is slower than the best, and its cost as a share of all."""
 
     search: str
+    chosen: str
     regret: float
     cost: float
 

@@ -4,7 +4,7 @@ from advice_tables import Contest, Outcome, sentence, table
 
 
 def _contest(workload: str, *reached: tuple[str, float, float]) -> Contest:
-    outcomes = [Outcome(search=search, regret=regret, cost=cost) for search, regret, cost in reached]
+    outcomes = [Outcome(search=search, chosen="amp bf16", regret=regret, cost=cost) for search, regret, cost in reached]
     return Contest(workload=workload, configurations=36, exhaustive_s=20.0, best=2.5, outcomes=outcomes)
 
 

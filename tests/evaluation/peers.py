@@ -88,8 +88,12 @@ def _applied(rule: Callable[[Series], list[Alarm]], series: Sequence[Series]) ->
 
 
 def _ours(series: Series) -> list[Alarm]:
-    """Return the changes of level; an episode that is over is told to users, too, but not as a change."""
-    return [Alarm(step.at, step.ratio > 1) for step in steps(series.values) if step.over is None]
+    """Return the changes of level; an episode that is over is told to users, too, but not as a change.
+
+    Nor is the end of what only the first runs had, unless something is known to have changed then, as nothing is here.
+    """
+    lasting = [step for step in steps(series.values) if step.over is None and not step.opening]
+    return [Alarm(step.at, step.ratio > 1) for step in lasting]
 
 
 OURS = Detector("accelbench", _each(_ours), ours=True)

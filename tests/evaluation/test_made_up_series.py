@@ -30,6 +30,8 @@ def test_only_processes_with_a_memory_let_a_run_resemble_the_one_before() -> Non
         "bursts",
         "visits",
         "long memory",
+        "ambient",
+        "queue",
     }
 
 

@@ -3,7 +3,7 @@
 A neighbour's load, a hot afternoon or a backup slows a few runs down and is gone. While it goes on it cannot be told
 from a change of level. So it is held against the episodes that are over: what is no larger and has lasted no longer
 than they did may be one more, and what is larger, or outlasts them, is a change. The same holds for the beginning of a
-series.
+series, where a level that only the first few runs had may be the rest of an episode of any size.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from harness.reading.history.changes.splitting import SHORTEST, Boundary, chance
 
 _LONGEST = 4 * SHORTEST  # runs; what holds for longer is a level of its own
+_OPENING = 5  # times as many runs as the first level had, from which on it is that of an opening
 _BACK = 0.1  # share of an episode's size by which the level that is back may have changed
-_ALPHA = 0.01  # chance that a level which came back is taken for another
+_ALPHA = 0.001  # chance that a level which came back is taken for another: many are looked at
 
 Values = NDArray[np.float64]
 Span = tuple[int, int]
@@ -45,6 +46,11 @@ def episodes(values: Values, found: Sequence[Boundary], margin: float) -> list[E
     """Return the episodes of a series with these boundaries."""
     over = list(_over(values, found, margin))
     return [*over, *_at_the_ends(values, [boundary.at for boundary in found], over, margin)]
+
+
+def is_short(first: int, number: int) -> bool:
+    """Say whether so many first values of a number are too few for a level of their own."""
+    return first <= min(_LONGEST, number / _OPENING)
 
 
 def _over(values: Values, found: Sequence[Boundary], margin: float) -> Iterator[Episode]:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from harness.reading.history.changes.causes import what_changed
+from harness.reading.history.changes.causes import did_change, what_changed
 from harness.reading.history.changes.drift import Course, Drift, course, ratio_of
 from harness.reading.history.changes.parts import Kind, Part, parts
 from harness.reading.history.changes.splitting import SHORTEST
@@ -124,7 +124,11 @@ def _tested(compared: list[tuple[Part, pd.DataFrame]], margin: float) -> Iterato
     for place, (part, runs) in enumerate(compared):
         if seen[place].found or seen[place].drift:
             seen[place] = course(values[place], margin=margin, alpha=ALPHA, alike=alike[place])
-        steps = [step for step in sized(seen[place], margin=margin) if _is_shared(part, step, seen[place])]
+        steps = [
+            step
+            for step in sized(seen[place], margin=margin)
+            if _is_shared(part, step, seen[place]) and (not step.opening or _is_explained(part, runs, step))
+        ]
         answers: dict[str, list[Step | Drift | None]] = {
             "lasting": [*(step for step in steps if step.over is None), *filter(None, [seen[place].drift])],
             "over": [step for step in steps if step.over],
@@ -142,6 +146,10 @@ def _is_shared(part: Part, step: Step, seen: Course) -> bool:
     start, end = _around(step.at, seen)
     made = (shared.iloc[step.at : end].median() - shared.iloc[start : step.at].median()) / np.log(step.ratio)
     return bool(made >= _TOGETHER or np.isnan(made))
+
+
+def _is_explained(part: Part, runs: pd.DataFrame, step: Step) -> bool:
+    return did_change(runs.loc[list(part.values.index)], step.at, part.about.get("framework", ""))
 
 
 def _around(at: int, seen: Course) -> tuple[int, int]:

@@ -9,7 +9,7 @@ normal deviate is divided by what the neighbours' autocorrelation does to it, an
 of places where the boundary might have been. The more runs resemble each other, the less differ the tests at places
 near each other, and the fewer places count: fewer by as much as a mean's standard error grows, with which first-order
 autoregressions in simulations kept the level. The least significant boundary is taken out first, until all that are
-left hold. Nothing here is drawn by chance.
+left hold; of these, those that a level which wanders explains as well. Nothing here is drawn by chance.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from harness.reading.history.autocorrelation import autocorrelation, inflation, residuals
+from harness.reading.history.changes.wandering import wanders
 
 SHORTEST = 5  # runs in a segment
 _PENALTY = 2.0  # times log n: the least that a boundary must gain to be proposed, in variances of the scores
@@ -51,9 +52,10 @@ def boundaries(values: NDArray[np.float64], alpha: float, alike: float = 0.0) ->
     found = _dated(values, _candidates(values))
     while found:
         tested = _tested(values, found, alike)
-        worst = max(tested, key=lambda boundary: boundary.p_value)
-        if worst.p_value <= alpha:
+        doubtful = [boundary for boundary in tested if boundary.p_value > alpha] or _wandering(values, tested)
+        if not doubtful:
             return tested
+        worst = max(doubtful, key=lambda boundary: boundary.p_value)
         found = _dated(values, [place for place in found if place != worst.at])
     return []
 
@@ -95,16 +97,15 @@ def best_split(values: NDArray[np.float64]) -> int:
     where a few values are outliers, the values where a large step was made a few runs ago. Of both the place counts
     that leaves the least absolute residuals.
     """
-    reach = _FAR * np.median(np.abs(np.diff(values))) / _OF_NEIGHBOURS
     places = [_least_squares(stats.rankdata(values)), _least_squares(values)]
-    if reach:
-        places = [_least_squares(_drawn_in(values, place, float(reach))) for place in places]
+    places = [_least_squares(_drawn_in(values, place)) for place in places]
     return min(places, key=lambda place: float(np.abs(residuals(values, [0, place, len(values)])).sum()))
 
 
-def _drawn_in(values: NDArray[np.float64], about: int, reach: float) -> NDArray[np.float64]:
-    """Return the values, none farther than a reach from both levels before and after a place."""
+def _drawn_in(values: NDArray[np.float64], about: int) -> NDArray[np.float64]:
+    """Return the values, none far from both levels before and after a place."""
     levels = np.median(values[:about]), np.median(values[about:])
+    reach = _FAR * np.median(np.abs(np.diff(values))) / _OF_NEIGHBOURS or np.inf
     return np.asarray(np.clip(values, min(levels) - reach, max(levels) + reach))
 
 
@@ -126,6 +127,13 @@ def _tested(values: NDArray[np.float64], found: list[int], alike: float) -> list
         p_value = chance(values[start:at], values[at:end], inflated)
         tested.append(Boundary(at=at, p_value=min(1.0, places * p_value), inflation=inflated))
     return tested
+
+
+def _wandering(values: NDArray[np.float64], tested: list[Boundary]) -> list[Boundary]:
+    """Return the boundaries that a level which wanders explains as well as a step."""
+    bounds = [0, *(boundary.at for boundary in tested), len(values)]
+    around = [(values[start:end], at - start) for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)]
+    return [boundary for boundary, (near, at) in zip(tested, around, strict=True) if wanders(_drawn_in(near, at), at)]
 
 
 def chance(before: NDArray[np.float64], after: NDArray[np.float64], inflated: float) -> float:

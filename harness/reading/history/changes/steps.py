@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from harness.reading.history.changes.drift import Course, course, ratio_of
-from harness.reading.history.changes.episodes import episodes
+from harness.reading.history.changes.episodes import episodes, is_short
 from harness.reading.history.changes.splitting import Boundary
 
 ALPHA = 0.05  # chance of a false step in a stationary series, at most about this, however long it is
@@ -27,7 +27,8 @@ class Step:
     rank interval at 99 %, widened for autocorrelation; unbounded where the segments are too short for one.
     ``p_value`` is corrected for the search over the series. ``over`` is the index of the first value at which the level
     was back, if the step was an episode, and the number of values where it may be one that still goes on; None of a
-    change.
+    change. ``opening`` says that the level before it is that of the first few values alone, and may have been an
+    episode that began earlier.
     """
 
     at: int
@@ -36,6 +37,7 @@ class Step:
     high: float
     p_value: float
     over: int | None = None
+    opening: bool = False
 
 
 def steps(values: Values, *, margin: float = 0.01, alpha: float = ALPHA) -> list[Step]:
@@ -57,7 +59,9 @@ def sized(seen: Course, *, margin: float) -> list[Step]:
         if not any(each.explains(boundary.at) for each in told):
             over = begun.get(boundary.at)
             after = seen.levelled[boundary.at : over or end]
-            found.append(_step(boundary, seen.levelled[start : boundary.at], after, over, sure.get(over or 0, 0.0)))
+            step = _step(boundary, seen.levelled[start : boundary.at], after, over, sure.get(over or 0, 0.0))
+            opening = start == 0 and over is None and is_short(boundary.at, len(seen.levelled))
+            found.append(replace(step, opening=opening))
     return [step for step in found if abs(math.log(step.ratio)) > margin]
 
 
