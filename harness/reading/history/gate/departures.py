@@ -23,6 +23,7 @@ LEAST_RUNS = 5
 SPANS = {1: 1.0, 2: 0.5, 3: 0.4487, 5: 0.2868}
 _MOST_NEW = max(SPANS)  # of which the order is looked at, too: that of fewer tells little
 _LEAST_PAST, _TAIL = 50, 0.01  # spans of the past that tell what is rare; the share of them that is its tail
+_SURPRISE = 0.05  # chance of the farthest span of the past from which on t does not explain it
 _LEAST_TAIL = 10  # spans in it
 
 
@@ -141,7 +142,7 @@ def _chance(standard: Matrix, spread: Spread, past: Matrix, inflated: float) -> 
     if len(past) < _LEAST_PAST:
         return by_theory
     seen = (len(past) - np.searchsorted(past, far, side="left")) / len(past)
-    if 2 * stats.t.sf(past[-1] / np.sqrt(inflated), np.median(freedom)) * len(past) < _TAIL:
+    if 2 * stats.t.sf(past[-1] / np.sqrt(inflated), np.median(freedom)) * len(past) < _SURPRISE:
         tail = past[-max(_LEAST_TAIL, round(_TAIL * len(past))) :]
         power = 1 / np.mean(np.log(tail[1:] / tail[0]))
         continued = len(tail) / len(past) * np.maximum(far / tail[0], 1) ** -power
@@ -150,14 +151,18 @@ def _chance(standard: Matrix, spread: Spread, past: Matrix, inflated: float) -> 
 
 
 def _past(held: Matrix, spread: Spread, span: int) -> Matrix:
-    """Return by how many standard errors each span of the past departed from the rest of it, in order."""
+    """Return by how many standard errors each span of the past departed from the rest of it, in order.
+
+    The runs right after a span are left out: when it was new, nobody knew whether they would go on as it did.
+    """
     if len(held) < span:
         return np.empty(0)
     tame = fenced(held)
     tame, held = tame - mean(tame), held - mean(tame)
-    windows = sliding_window_view(tame, span, axis=0)
-    inside, squares = windows.sum(axis=-1), (windows**2).sum(axis=-1)  # not a number where a run of the span is missing
-    rest = np.isfinite(held).sum(axis=0) - span
+    later = np.concatenate([tame, np.full((_MOST_NEW, tame.shape[1]), np.nan)])
+    windows = sliding_window_view(later, span + _MOST_NEW, axis=0)
+    inside, squares = np.nansum(windows, axis=-1), np.nansum(windows**2, axis=-1)
+    rest = np.isfinite(held).sum(axis=0) - np.isfinite(windows).sum(axis=-1)
     around = -inside / np.maximum(rest, 1)
     left = np.nansum(tame**2, axis=0) - squares - np.maximum(rest, 1) * around**2
     variance = spread.with_others(left / np.maximum(rest - 1, 1), np.maximum(rest - 1, 0))  # a span hides nothing in it

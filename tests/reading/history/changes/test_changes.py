@@ -125,6 +125,12 @@ def test_what_changed_a_run_later_is_told_as_close_by(history):
     assert "close by, at run 0027_night" in found.environment
 
 
+def test_what_only_the_first_runs_had_is_told_where_something_changed_then(history):
+    assert changes(history(70, technique=(8, np.log(0.9)))) == []
+    (found,) = changes(history(70, technique=(8, np.log(0.9)), drivers={8: "580.65"}))
+    assert found.since == "machine/0009_night"
+
+
 def test_a_technique_that_paid_less_for_a_while_is_told_as_over(history):
     made = history(technique=(15, np.log(0.9)))
     back = made.observations["run"].isin(made.runs["run"][25:]) & made.observations["level"].eq("amp bf16")

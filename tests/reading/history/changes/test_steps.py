@@ -77,10 +77,15 @@ def test_an_episode_may_have_several_levels_and_begin_right_after_another(series
 
 
 def test_a_series_that_begins_like_a_later_episode_has_not_changed(series):
-    assert [step.over for step in steps(series("gaussian", 1, at_6=-0.05))] == [None]
     assert [(step.at, step.over) for step in steps(series("gaussian", 1, at_6=-0.05, at_50=0.05, at_60=-0.05))] == [
         (50, 60)
     ]
+
+
+@pytest.mark.parametrize(("at", "runs", "opening"), [(8, 100, True), (8, 30, False), (25, 200, False)])
+def test_a_level_that_only_the_first_few_of_many_runs_had_is_an_opening(series, at, runs, opening):
+    (step,) = steps(series("gaussian", 1, runs=runs, **{f"at_{at}": -0.05}))
+    assert (step.over, step.opening) == (None, opening)
 
 
 def test_small_steps_are_found_beside_a_large_one(series):
