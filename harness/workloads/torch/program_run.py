@@ -10,7 +10,8 @@ import torch
 from harness.errors import BadInput
 from harness.experiment import Program
 from harness.frameworks.nesting import mapped
-from harness.workloads.torch.trainer import AUTOCAST, IMAGES_NDIM, MEMORY_FORMATS
+from harness.workloads.torch.precision import Precision
+from harness.workloads.torch.trainer import IMAGES_NDIM, MEMORY_FORMATS
 
 
 class ProgramRun:
@@ -26,11 +27,9 @@ class ProgramRun:
         self._program = program
         self._seed = seed
         self.device = device
-        self._dtype = AUTOCAST[autocast]
+        self._precision = Precision(autocast, device)
         self._format = MEMORY_FORMATS[memory_format]
         self._learns = program.optimizer is not None
-        self._scaler = torch.amp.GradScaler(device.type, enabled=autocast == "fp16" and self._learns)
-        self._first_scaler = self._scaler.state_dict()
         self._first_weights = deepcopy(program.model.state_dict())
         self._first_optimizer = deepcopy(program.optimizer.state_dict()) if self._learns else {}
         program.model.to(device, memory_format=self._format).train(self._learns)  # the optimizer holds the same weights
@@ -43,16 +42,15 @@ class ProgramRun:
         """
         sent = mapped(batch, lambda part: self._sent(part, non_blocking))
         if not self._learns:
-            with torch.no_grad(), self._autocast():
+            with torch.no_grad(), self._precision.autocast():
                 return self._program.step(self._program.model, sent)
         self._program.optimizer.zero_grad(set_to_none=True)
-        with self._autocast():
+        with self._precision.autocast():
             loss = self._program.step(self._program.model, sent)
         if not isinstance(loss, torch.Tensor) or loss.ndim:
             raise BadInput(f"the program's step returned {_described(loss)}; expected the loss: a tensor of one number")
-        self._scaler.scale(loss).backward()
-        self._scaler.step(self._program.optimizer)
-        self._scaler.update()
+        self._precision.backward(loss)
+        self._precision.descend(self._program.optimizer)
         return loss.detach()
 
     def reset(self) -> None:
@@ -62,14 +60,11 @@ class ProgramRun:
         if self._learns:
             self._program.optimizer.load_state_dict(deepcopy(self._first_optimizer))
             self._program.optimizer.zero_grad(set_to_none=True)
-        self._scaler.load_state_dict(self._first_scaler)
+        self._precision.reset()
 
     def parameters(self) -> list[Any]:
         """Return the model's weights."""
         return list(self._program.model.parameters())
-
-    def _autocast(self) -> Any:
-        return torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None)
 
     def _sent(self, part: Any, non_blocking: bool) -> Any:
         if not isinstance(part, torch.Tensor):

@@ -13,9 +13,9 @@ from harness.errors import BadInput
 from harness.experiment import Arm, Work
 from harness.workloads.networks import Network
 from harness.workloads.torch import devices, optimizers
+from harness.workloads.torch.precision import Precision
 
 SHARE_STEPS = 8  # enough for a share of a step; the speed is measured elsewhere
-AUTOCAST = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels-last": torch.channels_last}
 IMAGES_NDIM = 4
 
@@ -41,8 +41,6 @@ class Trainer:
         optimizer: Callable[[Any], Any] | None = None,
         accumulation: int = 1,
     ) -> None:
-        if autocast not in AUTOCAST:
-            raise BadInput(f"unknown precision {autocast!r}; expected one of: {', '.join(AUTOCAST)}")
         if memory_format not in MEMORY_FORMATS:
             raise BadInput(f"unknown memory format {memory_format!r}; expected one of: {', '.join(MEMORY_FORMATS)}")
         self._make = model
@@ -50,13 +48,11 @@ class Trainer:
         self._loss = loss
         self._parts = accumulation
         self.device = device
-        self._dtype = AUTOCAST[autocast]
+        self._precision = Precision(autocast, device)
         self._format = MEMORY_FORMATS[memory_format]
         self.model = self._seeded().to(device, memory_format=self._format).train()
         self._optimizer = (optimizer or optimizers.sgd())(self.model.parameters())
-        self._scaler = torch.amp.GradScaler(device.type, enabled=autocast == "fp16")
         self._first_optimizer = self._optimizer.state_dict()
-        self._first_scaler = self._scaler.state_dict()
 
     def laid_out(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
         """Return a batch with its images in the memory format of the weights."""
@@ -66,7 +62,7 @@ class Trainer:
         """Learn from one batch; return the loss and the logits from before the weights changed."""
         self._optimizer.zero_grad(set_to_none=True)
         output = self._add_gradients(inputs, labels)
-        self._descend()
+        self._precision.descend(self._optimizer)
         return output
 
     def optimizer_share(self, inputs: Any, labels: Any) -> float:
@@ -78,7 +74,7 @@ class Trainer:
             self._add_gradients(inputs, labels)
             self._wait()
             between_s = time.perf_counter()
-            self._descend()
+            self._precision.descend(self._optimizer)
             self._wait()
             end_s = time.perf_counter()
             total_s += end_s - start_s
@@ -88,7 +84,7 @@ class Trainer:
     def predict(self, inputs: Any) -> Any:
         """Return the logits, in the precision of the training and without learning."""
         self.model.eval()
-        with torch.no_grad(), self._autocast():
+        with torch.no_grad(), self._precision.autocast():
             logits = self._logits(inputs)
         self.model.train()
         return logits
@@ -99,7 +95,7 @@ class Trainer:
         self.model.load_state_dict(self._seeded().state_dict())
         self._optimizer.load_state_dict(self._first_optimizer)
         self._optimizer.zero_grad(set_to_none=True)
-        self._scaler.load_state_dict(self._first_scaler)
+        self._precision.reset()
 
     def parameters(self) -> list[Any]:
         """Return the weights."""
@@ -131,11 +127,11 @@ class Trainer:
 
     def work(self, network: Network, learnt: int, *, read_bytes: int = 0, sent_bytes: int = 0) -> Work:
         """Return the work of learning from so many items."""
-        # SGD reads and writes weights and momenta; a gradient scaler leaves out steps that overflow.
-        weights_bytes = 0 if self._scaler.is_enabled() else 4 * sum(weight.nbytes for weight in self.parameters())
+        # SGD reads and writes weights and momenta; a gradient scaler skips steps that overflow.
+        weights_bytes = 0 if self._precision.may_skip_steps else 4 * sum(weight.nbytes for weight in self.parameters())
         return network.learning(
             learnt,
-            precision="fp32" if self._dtype is None else "",
+            precision="" if self._precision.is_mixed else "fp32",
             memory_bytes=read_bytes + weights_bytes,
             to_device_bytes=0 if self.device.type == "cpu" else sent_bytes,
         )
@@ -149,15 +145,11 @@ class Trainer:
         return torch.stack(losses).mean(), torch.cat(logits)
 
     def _add_part(self, inputs: Any, labels: Any) -> tuple[Any, Any]:
-        with self._autocast():
+        with self._precision.autocast():
             logits = self._logits(inputs)
             loss = self._loss(logits, labels)
-        self._scaler.scale(loss if self._parts == 1 else loss / self._parts).backward()
+        self._precision.backward(loss if self._parts == 1 else loss / self._parts)
         return loss.detach(), logits.detach()
-
-    def _descend(self) -> None:
-        self._scaler.step(self._optimizer)
-        self._scaler.update()
 
     def _wait(self) -> None:
         """Read a weight, for which the device must have finished all that was launched before."""
@@ -166,9 +158,6 @@ class Trainer:
     def _seeded(self) -> Any:
         torch.manual_seed(self.seed)
         return self._make()
-
-    def _autocast(self) -> Any:
-        return torch.autocast(self.device.type, dtype=self._dtype, enabled=self._dtype is not None)
 
     def _logits(self, inputs: Any) -> Any:
         output = self.model(inputs)
