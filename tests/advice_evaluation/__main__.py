@@ -2,7 +2,8 @@
 
 Takes 40 minutes at most, with fewer repetitions where the machine is slow. Everything is measured for real: first
 every configuration of each workload, then each search over again with the same budget, at last what was chosen, side by
-side. With --write, the table goes into docs/advice.md and all figures into measured.json beside this file.
+side. With --write, all figures go into measured.json beside this file, workload by workload, and the table of what is
+there into docs/advice.md.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from advice_cases import CASES
 from advice_searches import SEARCHES, measured, settled
-from advice_tables import Contest, Outcome, sentence, table
+from advice_tables import Contest, Outcome, read, sentence, table
 
 sys.path.append(str(Path(__file__).parents[1]))  # a script sees its own folder only
 from marked_tables import write_tables
@@ -47,14 +48,22 @@ def main() -> None:
     try:
         with nullcontext() if options.no_lock else alone(print):
             part_s = 60 * options.minutes / len(chosen)
-            contests = [_contest(case, pool, options.look, options.repetitions, part_s) for case in chosen]
+            for case in chosen:
+                contest = _contest(case, pool, options.look, options.repetitions, part_s)
+                print("\n".join(table([contest])), flush=True)
+                if options.write:
+                    _keep(contest)
     finally:
         pool.close()
-    lines = [*table(contests), "", sentence(contests, "advise")]
-    print("\n".join(lines))
-    if options.write:
-        KEPT.write_text(json.dumps([asdict(contest) for contest in contests], indent=1) + "\n")
-        write_tables(PAGE, "evaluation", ["", *lines, ""])
+
+
+def _keep(contest: Contest) -> None:
+    """Write a workload's figures down, and the tables of all that are there."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    kept[contest.workload] = asdict(contest)
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    contests = [read(kept[case.workload]) for case in CASES if case.workload in kept]
+    write_tables(PAGE, "evaluation", ["", *table(contests), "", sentence(contests, "advise"), ""])
 
 
 def _contest(case: Request, pool: Pool, look_s: float, repetitions: int, most_s: float) -> Contest:

@@ -66,10 +66,10 @@ def measured(prepared: Prepared, look_s: float) -> Grid:
 def settled(grid: Grid, chosen: Iterable[Configuration]) -> dict[Configuration, float]:
     """Return the speedups of the grid's best and of all that was chosen, timed afresh side by side and for longer.
 
-    Nobody's choice rests on these times, so none is flattered by them. What is no valid configuration has none.
+    Nobody's choice rests on these times, so none is flattered by them. What cannot be measured has none.
     """
     baseline, board = grid.board.baseline, Board(baseline=grid.board.baseline)
-    leader, *others = dict.fromkeys(each for each in [*grid.best, *chosen] if each not in grid.board.dropped)
+    leader, *others = dict.fromkeys([*grid.best, *chosen])
     for chunk in _chunks([each for each in others if each != baseline], HEAT - 1) or [[]]:
         _enter(board, grid.prepared.heats([baseline, leader, *chunk], FINAL_S, LONGEST_STEP_S))
     return {each: math.exp(board.log_speedup(each)) for each in board.standing()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from harness.units import percent, plural, seconds, speedup
 
@@ -34,6 +35,11 @@ class Contest:
     def of(self, search: str) -> list[Outcome]:
         """Return what a search reached, in the order of its repetitions."""
         return [outcome for outcome in self.outcomes if outcome.search == search]
+
+
+def read(plain: dict[str, Any]) -> Contest:
+    """Return a contest from its plain data."""
+    return Contest(**{**plain, "outcomes": [Outcome(**each) for each in plain["outcomes"]]})
 
 
 def table(contests: Iterable[Contest]) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """How the evaluation of the advice is told."""
 
-from advice_tables import Contest, Outcome, sentence, table
+from dataclasses import asdict
+
+from advice_tables import Contest, Outcome, read, sentence, table
 
 
 def _contest(workload: str, *reached: tuple[str, float, float]) -> Contest:
@@ -21,3 +23,7 @@ def test_the_table_shows_median_worst_and_cost_of_every_search():
 
 def test_the_sentence_counts_where_both_nearness_and_cost_are_kept():
     assert sentence([NEAR, FAR, DEAR], "advise").endswith("on 1 of 3 workloads.")
+
+
+def test_what_was_kept_is_read_again():
+    assert read(asdict(NEAR)) == NEAR
