@@ -1,12 +1,16 @@
 """Of what a bundle brings, how much does each technique bring alone, and how much only together with the others?
 
-Precision and memory layout, the bundle behind many a published speedup; a library and the form of a formula. Every
-combination is measured, all of them in every round, and the report takes the bundle apart.
+Precision, memory layout and batch, the bundle behind many a published speedup; a library and the form of a formula.
+Every combination is measured, all of them in every round, and the report takes the bundle apart.
 """
 
 import pytest
 
 from harness import factorial
+
+
+def usual_and_large(host):
+    return ("32", "256") if host.size == "full" else ("2", "16")
 
 
 @pytest.mark.parametrize("workload", ["cnn-train", pytest.param("resnet18-train", marks=pytest.mark.slow)])
@@ -18,6 +22,12 @@ def test_precision_and_layout(measure, workload, amp, memory_format):
 @factorial("torch", amp="bf16", memory_format="channels-last", batch_size="32")
 def test_precision_layout_and_batch(measure, amp, memory_format, batch_size):
     measure("cnn-train", amp=amp, memory_format=memory_format, batch_size=batch_size)
+
+
+@pytest.mark.slow
+@factorial("torch", amp="bf16", memory_format="channels-last", batch_size=usual_and_large)
+def test_precision_layout_and_large_batch(measure, amp, memory_format, batch_size):
+    measure("resnet50-train", tf32="highest", amp=amp, memory_format=memory_format, batch_size=batch_size)
 
 
 @factorial("torch", array_library="torch-cpu", vectorise="matmul")

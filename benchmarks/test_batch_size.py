@@ -8,7 +8,9 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("workload", ["cnn-train", "resnet18-train"])
+@pytest.mark.parametrize(
+    "workload", ["cnn-train", "resnet18-train", pytest.param("resnet50-train", marks=pytest.mark.slow)]
+)
 @toggles("torch", "batch_size")
 def test_batch_size(measure, workload, batch_size):
     measure(workload, batch_size=batch_size)

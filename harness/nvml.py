@@ -32,6 +32,7 @@ class GpuState:
     free_memory_bytes: int | None = None
     sm_clock_mhz: float | None = None
     applications_clock_mhz: float | None = None
+    boost_clock_mhz: float | None = None
     temperature_c: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
@@ -39,6 +40,11 @@ class GpuState:
     compute_capability: str | None = None
     throttle_reasons: tuple[str, ...] = ()
     process_ids: tuple[int, ...] = ()
+
+    @property
+    def default_clock_mhz(self) -> float | None:
+        """The clock that the driver aims at under load; drivers that know no applications clock boost to this one."""
+        return self.applications_clock_mhz or self.boost_clock_mhz
 
 
 def gpus() -> list[GpuState]:
@@ -49,6 +55,14 @@ def gpus() -> list[GpuState]:
 def clocks() -> list[GpuState]:
     """Return of every NVIDIA GPU only what changes from moment to moment, which is quickly asked."""
     return [_clock(handle) for handle in _handles()]
+
+
+def energies_j() -> list[float | None]:
+    """Return of every NVIDIA GPU the energy that it has taken since its driver was loaded, in joules.
+
+    Volta and newer count it, in steps of ten milliseconds or more (seen in pynvml, pull request 18).
+    """
+    return [_from_milli(_ask(pynvml.nvmlDeviceGetTotalEnergyConsumption, handle)) for handle in _handles()]
 
 
 def driver() -> dict[str, str]:
@@ -100,8 +114,9 @@ def _state(handle: Any) -> GpuState:
         memory_bytes=memory.total if memory else 0,
         free_memory_bytes=memory.free if memory else None,
         applications_clock_mhz=_ask(pynvml.nvmlDeviceGetApplicationsClock, handle, pynvml.NVML_CLOCK_SM),
-        power_w=_watts(_ask(pynvml.nvmlDeviceGetPowerUsage, handle)),
-        power_limit_w=_watts(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
+        boost_clock_mhz=_ask(pynvml.nvmlDeviceGetMaxCustomerBoostClock, handle, pynvml.NVML_CLOCK_SM),
+        power_w=_from_milli(_ask(pynvml.nvmlDeviceGetPowerUsage, handle)),
+        power_limit_w=_from_milli(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
         compute_capability=_dotted(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)),
         process_ids=tuple(process.pid for process in processes),
     )
@@ -123,5 +138,6 @@ def _dotted(capability: tuple[int, int] | None) -> str | None:
     return None if capability is None else "{}.{}".format(*capability)
 
 
-def _watts(milliwatts: int | None) -> float | None:
-    return None if milliwatts is None else milliwatts / 1000
+def _from_milli(amount: int | None) -> float | None:
+    """Return watts from milliwatts, or joules from millijoules."""
+    return None if amount is None else amount / 1000

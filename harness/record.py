@@ -8,6 +8,7 @@ Schema history:
        machine's ceilings; outcomes wrong-work, misplaced and impossible
     3  courses in time: an arm's warm-up, a candidate's ratios in the order in which they were measured
     4  ladders: a rung's speedup over the rung below, with which it was paired too; what a technique is, in a sentence
+    5  what a device says: the time of an iteration by its own clock, the energy of an item
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -71,6 +72,8 @@ class Timing:
     """An arm's samples, summarised: evenly spaced quantiles of seconds per iteration, and how they came about.
 
     ``warmup_s`` are seconds per iteration before the first sample, in order, as medians of at most 40 stretches.
+    ``device_s`` are seconds per iteration by the device's own clock, with all of it in the queue before the device
+    begins; None where there is no such clock, or the step waits for its device.
     """
 
     median_s: Seconds
@@ -82,6 +85,7 @@ class Timing:
     warmup_blocks: Count
     warmup_settled: bool
     warmup_s: tuple[Seconds, ...] = ()
+    device_s: Seconds | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +95,17 @@ class Price:
     Memory is measured with the arm alone in its process, from before it was built to the end of its checked steps:
     ``peak_rss_bytes`` is the rise of resident memory, ``allocator_peak_bytes`` the framework allocator's own peak,
     where it keeps one.
+
+    ``energy_j_per_item`` is the energy that the whole device took while the arm alone ran on it, idle draw included:
+    ``energy_of`` a ``GPU``, without the host beside it, or the ``CPU``'s packages. None where nothing counts it.
     """
 
     error: float | None = None
     tolerance: float | None = None
     peak_rss_bytes: int | None = None
     allocator_peak_bytes: int | None = None
+    energy_j_per_item: float | None = None
+    energy_of: Literal["CPU", "GPU", ""] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _COUNTS = ((1e12, " T "), (1e9, " G "), (1e6, " M "), (1e3, " k "), (1.0, " "))
 _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_JOULES = ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ"))
 _ROUNDS_UP = 0.9995  # from this share of a unit on, three digits would read 1000 of the next smaller one
 ROUNDING_ERROR = 1e-4  # a relative error below this is what reordered float32 operations cost
 
@@ -52,6 +53,12 @@ def minutes(value: float) -> str:
 def size(value: float) -> str:
     """Return a number of bytes such as ``1.50 GiB``, with its sign."""
     scale, unit = _scale(value, _BYTES)
+    return f"{significant(value / scale)} {unit}"
+
+
+def joules(value: float) -> str:
+    """Return an amount of energy such as ``12.3 mJ``."""
+    scale, unit = _scale(value, _JOULES) if value else (1.0, "J")
     return f"{significant(value / scale)} {unit}"
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from test_measuring_alone import LEFT_OUT
 
+from harness.hosting.suite import Suite
+
 CHECKOUT = Path(__file__).parent.parent
 PAGE = (CHECKOUT / "docs" / "gpu.md").read_text()
 SCRIPTS = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL))
@@ -38,3 +40,18 @@ def test_the_packages_that_measuring_needs_are_named() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     needed = {re.split(r"[<>=\[]", each)[0] for each in project["dependencies"]}
     assert named == {each for each in needed if each.lower() not in LEFT_OUT} - ELSEWHERE
+
+
+def test_every_arm_beside_a_public_figure_exists(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Suite, "_accelerators", lambda *_: ())  # else workers would import every framework
+    found: set[str] = set()
+
+    class Collecting:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            found.update(item.name for item in session.items)
+
+    settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--accel-size=full")
+    pytester.inline_run(*settings, "--collect-only", "-q", CHECKOUT / "benchmarks", plugins=[Collecting()])
+    named = set(re.findall(r"`(test_\w+\[[^`…]+\])`", PAGE))
+    assert len(named) > 5
+    assert named - found == set()

@@ -29,6 +29,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "nvmlDeviceGetComputeRunningProcesses": lambda _: [SimpleNamespace(pid=7)],
         "nvmlDeviceGetClockInfo": lambda *_: 1980,
         "nvmlDeviceGetApplicationsClock": refuse,
+        "nvmlDeviceGetMaxCustomerBoostClock": lambda *_: 1980,
+        "nvmlDeviceGetTotalEnergyConsumption": refuse,
         "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
         "nvmlDeviceGetTemperature": lambda *_: 41,
         "nvmlDeviceGetPowerUsage": lambda _: 301500,
@@ -91,3 +93,16 @@ def test_a_driver_that_does_not_answer_says_why(driver: dict[str, Any]) -> None:
     assert nvml.silence() == ""
     driver["nvmlInit"] = mismatch
     assert "version mismatch" in nvml.silence()
+
+
+def test_energy_is_told_in_joules_where_a_gpu_counts_it(driver: dict[str, Any]) -> None:
+    driver["nvmlDeviceGetTotalEnergyConsumption"] = lambda handle: 1500 if handle == 0 else refuse()
+    assert nvml.energies_j() == [1.5, None]
+
+
+def test_the_default_clock_is_the_applications_clock_or_the_highest_that_a_newer_driver_tells(
+    driver: dict[str, Any],
+) -> None:
+    assert nvml.gpus()[0].default_clock_mhz == 1980
+    driver["nvmlDeviceGetApplicationsClock"] = lambda *_: 1095
+    assert nvml.gpus()[0].default_clock_mhz == 1095

@@ -30,6 +30,19 @@ def test_a_bundle_is_measured_in_every_combination_and_all_of_them_in_every_roun
     assert len({arm["effect"]["pairs"] for arm in trial["arms"][1:]}) == 1
 
 
+def test_off_is_the_level_that_a_pair_or_a_function_of_the_machine_names(project: Project) -> None:
+    tests = BUNDLE.replace('pace="quick"', 'pace=("quick", "brisk")').replace('stride="long"', "stride=by_size")
+    by_size = '\n\ndef by_size(host):\n    return ("long", "short") if host.size == "small" else ("short", "long")\n'
+    project.benchmark("slow", "quick", "brisk", tests=by_size + tests)
+    result = project.run("--benchmark-json=out.json", "--accel-size=small", "-k", "brisk and short")
+    assert result.ret == 0
+    (trial,) = json.loads((project.path / "out.json").read_text())["accelbench"]["trials"]
+    assert [arm["levels"] for arm in trial["arms"]] == [
+        {"pace": "quick", "stride": "long"},
+        {"pace": "brisk", "stride": "short"},
+    ]
+
+
 def test_the_ids_of_a_bundles_arms_can_be_selected(project: Project) -> None:
     project.benchmark("slow", "quick", tests=BUNDLE)
     lines = project.run("--collect-only", "-q", "-k", "quick and long").outlines
@@ -42,6 +55,10 @@ def test_the_ids_of_a_bundles_arms_can_be_selected(project: Project) -> None:
         (
             '@factorial("numpy", pace="fast", stride="long")',
             "pace cannot be switched on at 'fast'; expected one of: quick",
+        ),
+        (
+            '@factorial("numpy", pace=("quick", "fast"), stride="long")',
+            "pace cannot be switched between 'quick' and 'fast'; expected two of: slow, quick",
         ),
         ('@factorial("numpy", pace="quick")', "bundle of 1 technique(s) cannot be taken apart"),
         ('@toggles("numpy", "pace")\n@factorial("numpy", pace="quick", stride="long")', "leave out @toggles"),

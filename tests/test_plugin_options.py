@@ -30,6 +30,20 @@ def test_the_conditions_of_a_run_are_said_and_stored(project: Project) -> None:
     stored = settings(project, "--accel-size=full", "--accel-noise=0.02", "--accel-max-batch=8", "--accel-seed=3")
     expected = {"size": "full", "budget_s": 0.05, "noise": 0.02, "max_batch": 8, "seed": 3, "workers": 1}
     assert stored.items() >= expected.items()
+    assert stored["cache"] == "hot"
+
+
+@pytest.mark.skipif(
+    not Path("/sys/devices/system/cpu/cpu0/cache").is_dir(), reason="this system does not tell its caches"
+)
+def test_cold_caches_are_said_and_stored(project: Project) -> None:
+    result = project.run("--benchmark-json=out.json", "--accel-cold-cache")
+    result.stdout.fnmatch_lines(["accelbench: 1 trial, 2 arms, *, cold caches"])
+    stored = json.loads((project.path / "out.json").read_text())["accelbench"]
+    assert stored["settings"]["cache"] == "cold"
+    for arm in stored["trials"][0]["arms"]:
+        assert arm["outcome"] == "measured", arm["reason"]
+        assert arm["timing"]["iterations_per_block"] == 1
 
 
 def test_several_workers_widen_what_an_interval_stands_for(project: Project) -> None:
@@ -40,7 +54,7 @@ def test_several_workers_widen_what_an_interval_stands_for(project: Project) -> 
 
 def test_help_explains_every_option(project: Project) -> None:
     text = project.run("--help").stdout.str()
-    for option in ("size", "budget", "workers", "noise", "max-batch", "max-workers", "timeout", "seed"):
+    for option in ("size", "budget", "workers", "noise", "max-batch", "max-workers", "timeout", "seed", "cold-cache"):
         assert f"--accel-{option}" in text
     assert "--data-dir" in text
 

@@ -68,6 +68,16 @@ def test_the_stored_file_of_schema_version_4_is_read_for_ever():
     assert keras.arms[3].gain_over == {"ladder": "+batch-size 4"}  # the rung between was not to be had
 
 
+def test_the_stored_file_of_schema_version_5_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v5.json"))
+    assert stored.schema_version == 5
+    many, one = stored.trials[0].arms
+    assert many.timing is not None
+    assert many.timing.device_s == pytest.approx(50e-6, rel=0.01)
+    assert many.flags == ["host-bound: the device was busy for 20 % of the time"]
+    assert one.flags == []
+
+
 def test_a_number_that_is_not_finite_is_left_out_of_a_file(tmp_path):
     wild = arm({"amp": "fp16"}, price=Price(error=math.inf), observed={"wait_share": math.nan, "rss_bytes": 2.0})
     (read,) = read_run(save(run(trial(wild)), tmp_path / "0001_a.json")).trials[0].arms
@@ -118,8 +128,8 @@ def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
-    path = edited(tmp_path, schema_version=5)
-    assert complaint(path) == f"{path}: schema version 5, this accelbench reads up to 4; upgrade accelbench"
+    path = edited(tmp_path, schema_version=6)
+    assert complaint(path) == f"{path}: schema version 6, this accelbench reads up to 5; upgrade accelbench"
 
 
 @pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])

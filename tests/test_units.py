@@ -81,3 +81,10 @@ def test_counts_are_grouped_in_text_and_short_on_axes():
 def test_a_waiting_time_is_rough():
     assert units.minutes(39.6) == "40 s"
     assert units.minutes(200) == "3 min 20 s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0 J"), (0.0123, "12.3 mJ"), (2500, "2.50 kJ"), (7e-10, "700 pJ"), (3e-6, "3.00 µJ")]
+)
+def test_an_energy_is_written_in_the_unit_that_fits_it(value, text):
+    assert units.joules(value) == text

@@ -13,6 +13,7 @@ import torch
 
 from harness.ceilings.probe import HOST_BYTES, Probe, cores_apart, link, matrix, memory
 from harness.experiment import Arm
+from harness.frameworks.torch_precision import float32_precision
 
 COLUMNS = 1024
 PIXELS = 32  # in a row of an image
@@ -60,7 +61,7 @@ def _products(device: str, dtype: torch.dtype, precision: str, side: int) -> Ite
     """Yield a product of matrices; on the CPU the convolution that is one too, as its library may be the faster."""
     a, b = (torch.randn(side, side, device=device).to(dtype) for _ in "ab")
     product = torch.empty_like(a)
-    yield Arm(step=lambda: torch.matmul(a, b, out=product), items=2 * side**3).inside(_matmul_precision, precision)
+    yield Arm(step=lambda: torch.matmul(a, b, out=product), items=2 * side**3).inside(float32_precision, precision)
     if device == "cpu":
         image, weight = a.view(1, side, side // PIXELS, PIXELS), b.view(side, side, 1, 1)
         yield Arm(step=lambda: torch.nn.functional.conv2d(image, weight), items=2 * side**3)
@@ -86,16 +87,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextmanager
-def _matmul_precision(name: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _free_bytes(device: str) -> float:

@@ -16,7 +16,7 @@ from harness.experiment.technique import (
     stack,
     technique,
 )
-from harness.experiment.trial import Levels, Plan, Trial
+from harness.experiment.trial import Levels, Plan, Trial, named
 from harness.experiment.work import Work
 from harness.experiment.workload import Setting, Workload, declared_workloads, find_workload, register, workload
 
@@ -42,6 +42,7 @@ __all__ = [
     "find_workload",
     "is_technique",
     "ladder",
+    "named",
     "register",
     "stack",
     "technique",

@@ -46,7 +46,8 @@ class Technique:
     ``recipe`` maps a level, or ``"*"`` for every one, to what a user writes for it into a program, in which
     ``{level}`` stands for the level and ``{device}`` for a device's kind; a level without one is never advised, for the
     reason that ``unadvised`` gives for it, or for ``"*"``. ``slow_start`` names levels that are compiled when they are
-    first called, for seconds or minutes.
+    first called, for seconds or minutes. ``grows`` says that levels are numbers, of which a larger one takes more
+    memory: where one ran out of it, larger ones are not tried.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Technique:
     recipe: Mapping[str, str] = field(default_factory=dict)
     unadvised: Mapping[str, str] = field(default_factory=dict)
     slow_start: tuple[str, ...] = ()
+    grows: bool = False
 
     def compared_at(self, level: str) -> bool:
         """Say whether this level must compute what the baseline computes."""
@@ -109,6 +111,7 @@ def technique(
     recipe: Mapping[str, str] | None = None,
     unadvised: Mapping[str, str] | None = None,
     slow_start: tuple[str, ...] = (),
+    grows: bool = False,
 ) -> Callable[[Callable[[Build, str], Arm]], Technique]:
     """Declare a technique; its name is the function's, its summary the docstring's first line.
 
@@ -130,6 +133,7 @@ def technique(
             recipe=recipe or {},
             unadvised=unadvised or {},
             slow_start=slow_start,
+            grows=grows,
         )
         adopt(declared)
         return declared

@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.experiment.ladder import ADDS
-from harness.experiment.technique import Technique
+from harness.experiment.technique import Technique, find_technique
 from harness.experiment.workload import Setting, Workload
 
 Levels = dict[str, str]
+
+
+def named(levels: Levels) -> str:
+    """Return levels in words, such as ``amp bf16, batch-size 32``."""
+    return ", ".join(f"{technique.replace('_', '-')} {level}" for technique, level in levels.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +28,7 @@ class Plan:
     workers the trial is repeated, ``silence_s`` how long a worker may give no sign of life. ``rehearse`` runs and
     checks every arm once and times nothing. ``keep_outputs`` brings the first arm's checked output back.
     ``whole_rounds`` keeps every arm in every round until the budget ends, for what is computed across arms.
+    ``cold_cache`` flushes the caches before every timed block, which has one iteration then.
     """
 
     budget_s: float = 2.0
@@ -37,6 +43,7 @@ class Plan:
     rehearse: bool = False
     keep_outputs: bool = False
     whole_rounds: bool = False
+    cold_cache: bool = False
 
     def alpha_each(self, arms: int) -> float:
         """Return the error rate left to each candidate where they share a baseline (Bonferroni)."""
@@ -75,3 +82,14 @@ class Trial:
                 alike = ({**arm, technique: levels[technique]} == levels for arm in self.arms[:place])
                 return tuple(below for below, here in enumerate(alike) if here)
         return ()
+
+    def smaller(self, place: int) -> tuple[int, ...]:
+        """Return the places before an arm's of those that differ only in that they take less memory, in their order."""
+        levels = self.arms[place]
+        growing = [name for name in self.toggled if find_technique(self.framework, name).grows]
+        return tuple(
+            other
+            for other, arm in enumerate(self.arms[:place])
+            for name in growing
+            if {**arm, name: levels[name]} == levels and int(arm[name]) < int(levels[name])
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from harness.errors import Unavailable
 from harness.frameworks import host
-from harness.frameworks.protocol import Device, Index, Leaf
+from harness.frameworks.protocol import FASTEST_CLOCK_HZ, FLUSH_TIMES, Device, DeviceSpan, Index, Leaf
 
 try:
     import cupy
@@ -24,6 +25,12 @@ except ImportError as failure:
 
 # CuPy's pool raises a MemoryError; what the CUDA libraries allocate for themselves fails with these.
 _OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUFFT_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+_SPIN = """
+extern "C" __global__ void spin(long long cycles) {
+    const long long begin = clock64();
+    while (clock64() - begin < cycles) {}
+}
+"""
 
 
 @cache
@@ -85,6 +92,20 @@ class Cupy:
         """Return 0 where there is no device; CuPy has no profiler that counts."""
         return None if self.accelerators() else 0
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:
+        """Time by the events of CUDA on the current device; None on another."""
+        if unavailable() is not None or device != f"cuda:{cupy.cuda.runtime.getDevice()}":
+            return None
+        stream = cupy.cuda.get_current_stream()
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        _spin()((1,), (1,), (np.int64(held_s * FASTEST_CLOCK_HZ),))
+        begin.record(stream)
+        run()
+        end.record(stream)
+        queued = not _reached(begin)
+        end.synchronize()
+        return DeviceSpan(device_s=cupy.cuda.get_elapsed_time(begin, end) / 1000, queued=queued)
+
     def compilations(self) -> int:
         """Return 0: CuPy does not tell how many kernels it has compiled."""
         return 0
@@ -115,11 +136,23 @@ class Cupy:
             cupy.get_default_memory_pool().free_all_blocks()
             cupy.get_default_pinned_memory_pool().free_all_blocks()
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what writes over the current device's L2 cache."""
+        if unavailable() is not None:
+            return lambda: None
+        size_bytes = cupy.cuda.Device().attributes["L2CacheSize"]
+        buffer = cupy.empty(FLUSH_TIMES * size_bytes, cupy.uint8)
+        return lambda: buffer.fill(0)
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy and CuPy."""
         host.seed(seed)
         if unavailable() is None:
             cupy.random.seed(seed)
+
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Change nothing: CuPy takes TF32 only where CUPY_TF32 was set before it was imported, which is recorded."""
+        return nullcontext()
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the CUDA devices that CuPy sees."""
@@ -141,6 +174,24 @@ class Cupy:
         if (reason := unavailable()) is not None:
             return facts | {"cupy.unavailable": reason}
         return facts | {"cupy.cuda_driver": _dotted(cupy.cuda.runtime.driverGetVersion())}
+
+
+def _reached(event: Any) -> bool:
+    """Say whether the device has reached an event.
+
+    Its ``done`` leaves "not ready" behind as CUDA's last error, at which Thrust fails; what CuPy raises, it clears.
+    """
+    try:
+        cupy.cuda.get_elapsed_time(event, event)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+    return True
+
+
+@cache
+def _spin() -> Any:
+    """Return a kernel that holds its stream for as many cycles as it is given."""
+    return cupy.RawKernel(_SPIN, "spin")
 
 
 def _device(index: int) -> Device:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from harness.frameworks import host
-from harness.frameworks.protocol import Device, Index, Leaf
+from harness.frameworks.protocol import Device, DeviceSpan, Index, Leaf
+
+FLUSH_S = 30e-6  # what writing over its cache takes the fake device
 
 
 class FakeClock:
@@ -48,21 +51,22 @@ class FakeDevice:
         self._noise = noise
         self.peak_bytes: int | None = None
         self._busy_until_s = 0.0
+        self._beside_until_s = 0.0
         self._unseen_until_s = 0.0
         self._launches = 0
         self._compilations = 0
 
     def launch(self, seconds: float) -> None:
         """Queue work that takes the device that long, and return before it is done."""
-        self._launches += 1
-        self.clock.advance(self._launch_s)
-        self._busy_until_s = max(self._busy_until_s, self.clock()) + seconds * self._noise()
+        self._busy_until_s = self._queued(self._busy_until_s, seconds)
+
+    def launch_beside(self, seconds: float) -> None:
+        """Queue work on another stream, which ``synchronize`` waits for as for any, and the current stream does not."""
+        self._beside_until_s = self._queued(self._beside_until_s, seconds)
 
     def launch_unseen(self, seconds: float) -> None:
         """Queue work beside, for which only a copy to the host waits: a stream that nobody synchronises."""
-        self._launches += 1
-        self.clock.advance(self._launch_s)
-        self._unseen_until_s = max(self._unseen_until_s, self.clock()) + seconds * self._noise()
+        self._unseen_until_s = self._queued(self._unseen_until_s, seconds)
 
     def compile(self, seconds: float) -> None:
         """Let the host compile a graph for that long."""
@@ -74,12 +78,12 @@ class FakeDevice:
         return np.array(values).view(OnDevice)
 
     def synchronize(self) -> None:
-        """Let time pass until the queue is empty."""
-        self.clock.advance(max(0.0, self._busy_until_s - self.clock()))
+        """Let time pass until all streams but the unseen one are empty."""
+        self._wait(max(self._busy_until_s, self._beside_until_s))
 
     def to_host(self, output: Any) -> list[np.ndarray]:
         """Wait for everything, as a copy from a device does, and return the arrays in ``output`` in float64."""
-        self.clock.advance(max(0.0, max(self._busy_until_s, self._unseen_until_s) - self.clock()))
+        self._wait(max(self._busy_until_s, self._beside_until_s, self._unseen_until_s))
         return host.arrays(output)
 
     def leaf(self, array: Any) -> Leaf | None:
@@ -101,6 +105,17 @@ class FakeDevice:
         run()
         return self._launches - before
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:
+        """Time what ``run`` launches by when the current stream reaches it and its end."""
+        if device not in self.accelerators():
+            return None
+        begin_s = self._busy_until_s = max(self._busy_until_s, self.clock()) + held_s
+        run()
+        queued = self.clock() < begin_s
+        end_s = max(self._busy_until_s, self.clock())
+        self._wait(end_s)
+        return DeviceSpan(device_s=end_s - begin_s, queued=queued)
+
     def compilations(self) -> int:
         """Return how often :meth:`compile` was called."""
         return self._compilations
@@ -119,9 +134,17 @@ class FakeDevice:
     def free(self) -> None:
         """Give nothing back: the device caches nothing."""
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what keeps the device busy for a while."""
+        return lambda: self.launch(FLUSH_S)
+
     def seed(self, seed: int) -> None:
         """Seed Python's and NumPy's global generators."""
         host.seed(seed)
+
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Change nothing: float32 is computed in float32."""
+        return nullcontext()
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the one fake device."""
@@ -134,6 +157,15 @@ class FakeDevice:
     def describe(self) -> dict[str, str]:
         """Return that this is not a real device."""
         return {"fake.device": "a queue and a clock"}
+
+    def _queued(self, until_s: float, seconds: float) -> float:
+        """Launch work on a stream that is busy until then, and return until when it is now."""
+        self._launches += 1
+        self.clock.advance(self._launch_s)
+        return max(until_s, self.clock()) + seconds * self._noise()
+
+    def _wait(self, until_s: float) -> None:
+        self.clock.advance(max(0.0, until_s - self.clock()))
 
 
 framework = FakeDevice()

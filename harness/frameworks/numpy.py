@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from harness.frameworks import host
-from harness.frameworks.protocol import Device, Index, Leaf
+from harness.frameworks.protocol import Device, DeviceSpan, Index, Leaf
 
 
 class Numpy:
@@ -44,6 +45,10 @@ class Numpy:
         """Return 0: NumPy knows no accelerator."""
         return 0
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:  # noqa: ARG002
+        """Return None: there is no device with a clock of its own."""
+        return None
+
     def compilations(self) -> int:
         """Return 0: NumPy compiles nothing."""
         return 0
@@ -74,9 +79,17 @@ class Numpy:
             tracemalloc.stop()
             self._tracing = False
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what does nothing: there is no accelerator."""
+        return lambda: None
+
     def seed(self, seed: int) -> None:
         """Seed Python's and NumPy's global generators."""
         host.seed(seed)
+
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Change nothing: float32 is computed in float32."""
+        return nullcontext()
 
     def accelerators(self) -> tuple[str, ...]:
         """Return none."""

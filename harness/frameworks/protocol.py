@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from harness.errors import BadInput, Unavailable
 
 Index = int | tuple[()]  # of an item along the first axis; () where an array has none
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy")  # that are installed; "fake" needs nothing
+FASTEST_CLOCK_HZ = 3e9  # hardly a GPU has a faster clock: so many cycles last a second or longer
+FLUSH_TIMES = 2  # so many times a cache's size is written over it, which need not evict the oldest first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,17 @@ class Leaf:
     dtype: str
     shape: tuple[int, ...]
     nbytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceSpan:
+    """How long work took by a device's own clock.
+
+    ``queued`` says whether all of it was launched before the device began; else the span holds waiting for the host.
+    """
+
+    device_s: float
+    queued: bool
 
 
 class Framework(Protocol):
@@ -62,6 +76,13 @@ class Framework(Protocol):
     def kernels(self, run: Callable[[], object]) -> int | None:
         """Return how many pieces of work ``run`` starts on accelerators; None where that cannot be counted."""
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:
+        """Time what ``run`` launches on a device's current stream, by events there, and wait for the last of them.
+
+        The stream is held for at least ``held_s`` before, so that what is launched meanwhile waits in its queue. None
+        where the device has no such clock, or is not the one that the framework uses now.
+        """
+
     def compilations(self) -> int:
         """Return how many graphs were compiled so far; 0 where the framework does not tell."""
 
@@ -77,8 +98,18 @@ class Framework(Protocol):
     def free(self) -> None:
         """Give cached memory back, after arms were dropped."""
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what writes over all that the current accelerator's last-level cache holds, with the memory for it.
+
+        Raises:
+            Unavailable: it cannot be told how much that is.
+        """
+
     def seed(self, seed: int) -> None:
         """Seed the framework's generators."""
+
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Return a context in which float32 is computed in no less, also where the framework by itself takes TF32."""
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the accelerators it can use, such as ``("cuda:0",)``."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from harness.errors import LazyOutput
+from harness.errors import LazyOutput, Unavailable
 from harness.frameworks import host
-from harness.frameworks.protocol import Device, Index, Leaf
+from harness.frameworks.protocol import Device, DeviceSpan, Index, Leaf
 
 # Before the first import: TensorFlow's C++ half says nothing but errors, and Keras computes with nothing else.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -87,6 +88,10 @@ class TensorFlow:
         """Return 0 where there is no GPU; TensorFlow's profiler writes files, which nothing here reads."""
         return None if _GPUS else 0
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:  # noqa: ARG002
+        """Return None: TensorFlow shows no events on its streams."""
+        return None
+
     def compilations(self) -> int:
         """Return 0: TensorFlow tells of each function, but not over all of them, how often it was traced."""
         return 0
@@ -112,9 +117,25 @@ class TensorFlow:
         # Keras's clear_session would free no more, and reset the global policy under models that are still in use.
         gc.collect()
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what does nothing where there is no GPU; of one, TensorFlow does not tell how large its cache is."""
+        if _GPUS:
+            raise Unavailable("the cache of a GPU cannot be flushed in TensorFlow, which does not tell how large it is")
+        return lambda: None
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy, TensorFlow and Keras."""
         keras.utils.set_random_seed(seed)
+
+    @contextmanager
+    def full_float32(self) -> Iterator[None]:
+        """Forbid TF32, which TensorFlow takes by default, and put its own back."""
+        before = tf.config.experimental.tensor_float_32_execution_enabled()
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        try:
+            yield
+        finally:
+            tf.config.experimental.enable_tensor_float_32_execution(before)
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the GPUs that TensorFlow can use, such as ``("GPU:0",)``."""

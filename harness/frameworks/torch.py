@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.errors import LazyOutput
+from harness.errors import LazyOutput, Unavailable
 from harness.frameworks import host
-from harness.frameworks.protocol import Device, Index, Leaf
+from harness.frameworks.protocol import FASTEST_CLOCK_HZ, FLUSH_TIMES, Device, DeviceSpan, Index, Leaf
+from harness.frameworks.torch_precision import float32_precision
 
 # What is no torch.OutOfMemoryError: the CPU's allocator on Linux and Windows, the CUDA driver where it allocates pinned
 # memory or a context, cuBLAS for its handle.
@@ -75,6 +77,19 @@ class Torch:
             return 0
         return _profiled(run) if _profiler_sees_kernels() else None
 
+    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> DeviceSpan | None:
+        """Time by the events of CUDA; None for other accelerators, whose streams PyTorch cannot hold for a time."""
+        if torch.version.cuda is None or not _accelerators() or device != f"cuda:{torch.cuda.current_device()}":
+            return None
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(round(held_s * FASTEST_CLOCK_HZ))  # noqa: SLF001  nothing public holds a stream
+        begin.record()
+        run()
+        end.record()
+        queued = not begin.query()
+        end.synchronize()
+        return DeviceSpan(device_s=begin.elapsed_time(end) / 1000, queued=queued)
+
     def compilations(self) -> int:
         """Return how many graphs torch.compile has made, where it was used."""
         dynamo = sys.modules.get("torch._dynamo.utils")
@@ -102,10 +117,24 @@ class Torch:
         if _accelerators():
             torch.accelerator.empty_cache()
 
+    def cache_flush(self) -> Callable[[], object]:
+        """Return what writes over the current GPU's L2 cache, whose size PyTorch tells for CUDA and ROCm alone."""
+        if not _accelerators():
+            return lambda: None
+        if not torch.cuda.is_available():
+            raise Unavailable(f"the cache of {_accelerators()[0]} cannot be flushed: PyTorch does not tell its size")
+        size_bytes = torch.cuda.get_device_properties().L2_cache_size
+        buffer = torch.empty(FLUSH_TIMES * size_bytes, dtype=torch.uint8, device="cuda")
+        return lambda: buffer.zero_()
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy and every device of PyTorch."""
         host.seed(seed)
         torch.manual_seed(seed)
+
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Forbid TF32, which cuDNN takes by default, in convolutions and products alike."""
+        return float32_precision("highest")
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the accelerators that PyTorch can use."""

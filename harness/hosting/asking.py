@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.errors import BadInput
 from harness.experiment import Levels, Technique, Workload, find_technique, find_workload, is_technique
-from harness.hosting.collecting import Collected, LevelsOf
+from harness.hosting.collecting import Collected
+from harness.hosting.factorials import LevelsOf
 from harness.measuring.travel import is_foreign
 
 

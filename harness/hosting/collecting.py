@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,8 @@ import pytest
 
 from harness.errors import BadInput
 from harness.experiment import Ladder, Levels, Technique, find_technique
-from harness.hosting.factorials import arms_of, bundled, is_factorial
+from harness.hosting.factorials import LevelsOf, arms_of, bundled, is_factorial
 from harness.hosting.toggling import MARKER
-
-LevelsOf = Callable[[Technique], Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +66,7 @@ def parametrize(metafunc: pytest.Metafunc, techniques: Iterable[Technique], leve
     """Give the test one argument per technique, its levels as values."""
     techniques = list(techniques)
     if is_factorial(metafunc.definition):
-        arms = arms_of(metafunc.definition, techniques, [levels_of(technique)[0] for technique in techniques])
+        arms = arms_of(metafunc.definition, techniques, levels_of)
         ids = [_joined_id(levels) for levels in arms]
         metafunc.parametrize(list(arms[0]), [tuple(levels.values()) for levels in arms], ids=ids)
         return
@@ -88,7 +86,7 @@ def gather(items: Iterable[pytest.Item], levels_of: LevelsOf) -> dict[str, Colle
             continue
         trial_id = _trial_id(item, techniques)
         if trial_id not in trials:
-            baseline = {technique.name: levels_of(technique)[0] for technique in techniques}
+            baseline = _baseline(item, techniques, levels_of)
             trials[trial_id] = Collected(
                 id=trial_id,
                 module=item.path.stem,
@@ -102,6 +100,12 @@ def gather(items: Iterable[pytest.Item], levels_of: LevelsOf) -> dict[str, Colle
         belongs[item.nodeid] = trial_id
     whole = {trial_id: replace(trial, arms=_with_rungs_below(trial, levels_of)) for trial_id, trial in trials.items()}
     return {nodeid: whole[trial_id] for nodeid, trial_id in belongs.items()}
+
+
+def _baseline(item: pytest.Item, techniques: Sequence[Technique], levels_of: LevelsOf) -> Levels:
+    if is_factorial(item):
+        return arms_of(item, techniques, levels_of)[0]
+    return {technique.name: levels_of(technique)[0] for technique in techniques}
 
 
 def _with_rungs_below(trial: Collected, levels_of: LevelsOf) -> tuple[Levels, ...]:

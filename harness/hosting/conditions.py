@@ -14,6 +14,7 @@ from harness.hosting.machine import this_machine
 from harness.hosting.options import Options
 
 MAX_BATCH = {"small": 64, "full": 1024}
+MAX_BATCH_ON_GPU = 16384  # ResNet-18 keeps some 22 MB per image while it trains: so many would take 360 GB
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,16 @@ class Conditions:
         """The size of the problems."""
         if self.options.size != "auto":
             return cast(Size, self.options.size)
+        return "full" if self._has_gpu else "small"
+
+    @property
+    def _has_gpu(self) -> bool:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1")
-        return "full" if this_machine().gpus and not hidden else "small"
+        return bool(this_machine().gpus) and not hidden
+
+    @property
+    def _max_batch(self) -> int:
+        return MAX_BATCH_ON_GPU if self.size == "full" and self._has_gpu else MAX_BATCH[self.size]
 
     @cached_property
     def host(self) -> Host:
@@ -40,7 +49,7 @@ class Conditions:
         return Host(
             cores=cores,
             size=self.size,
-            max_batch=self.options.max_batch or MAX_BATCH[self.size],
+            max_batch=self.options.max_batch or self._max_batch,
             max_workers=self.options.max_workers or cores,
         )
 
@@ -66,6 +75,7 @@ class Conditions:
             workers=options.workers,
             silence_s=options.timeout_s,
             rehearse=self.rehearse,
+            cold_cache=options.cold_cache,
         )
 
     @property
@@ -80,6 +90,7 @@ class Conditions:
             "half_width": plan.half_width,
             "builds": plan.builds,
             "workers": plan.workers,
+            "cache": "cold" if plan.cold_cache else "hot",
             "max_batch": host.max_batch,
             "max_workers": host.max_workers,
             "cores": host.cores,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.attribution.design import design
 from harness.errors import BadInput
 from harness.experiment import Levels, Technique, find_technique
-from harness.hosting.toggling import FACTORIAL, MARKER
+from harness.hosting.toggling import FACTORIAL, MARKER, Switched
+
+LevelsOf = Callable[[Technique], Sequence[str]]
 
 
 def is_factorial(node: Any) -> bool:
@@ -33,23 +36,31 @@ def bundled(node: Any) -> tuple[Technique, ...]:
     return tuple(find_technique(mark["framework"], name) for name in mark["on"])
 
 
-def arms_of(node: Any, techniques: Sequence[Technique], off: Sequence[str]) -> list[Levels]:
-    """Return the levels of each arm, the baseline first; ``off`` has each technique's level when it is off.
+def arms_of(node: Any, techniques: Sequence[Technique], levels_of: LevelsOf) -> list[Levels]:
+    """Return the levels of each arm, the baseline first.
 
     Raises:
-        BadInput: there are too few or too many techniques, or one has no such level.
+        BadInput: there are too few or too many techniques, or one has no such levels.
     """
     on = node.get_closest_marker(FACTORIAL).kwargs["on"]
-    levels = {technique.name: (first, on[technique.name]) for technique, first in zip(techniques, off, strict=True)}
-    for technique in techniques:
-        # Levels that depend on the machine are tried: a level that it lacks skips, saying so.
-        known = technique.levels if isinstance(technique.levels, tuple) else levels[technique.name]
-        if (wanted := on[technique.name]) not in set(known) - {levels[technique.name][0]}:
-            others = ", ".join(known[1:])
-            raise BadInput(
-                f"{node.nodeid}: {technique.name} cannot be switched on at {wanted!r}; expected one of: {others}"
-            )
+    pairs = {technique.name: _pair(node.nodeid, technique, on[technique.name], levels_of) for technique in techniques}
     return [
-        {name: pair[switched] for (name, pair), switched in zip(levels.items(), row, strict=True)}
+        {name: pair[switched] for (name, pair), switched in zip(pairs.items(), row, strict=True)}
         for row in design(len(techniques))
     ]
+
+
+def _pair(nodeid: str, technique: Technique, wanted: Switched, levels_of: LevelsOf) -> tuple[str, ...]:
+    """Return a technique's level when it is off, and its level when it is on."""
+    pair: tuple[str, ...]
+    if isinstance(wanted, str):
+        pair, said = (levels_of(technique)[0], wanted), f"on at {wanted!r}; expected one of"
+    else:
+        pair = tuple(levels_of(replace(technique, levels=wanted)))
+        said = f"between {' and '.join(map(repr, pair))}; expected two of"
+    # Levels that depend on the machine are tried: a level that it lacks skips, saying so.
+    known = technique.levels if isinstance(technique.levels, tuple) else pair
+    if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(known):
+        others = known[1:] if isinstance(wanted, str) else known
+        raise BadInput(f"{nodeid}: {technique.name} cannot be switched {said}: {', '.join(others)}")
+    return pair

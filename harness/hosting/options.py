@@ -31,6 +31,7 @@ class Options:
     data_dir: Path | None
     resume: bool
     wait: bool
+    cold_cache: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +136,8 @@ _OPTIONS = (
         name="--accel-max-batch",
         default=None,
         metavar="N",
-        help="largest batch size to try. Default: 64 at size small, 1024 at size full",
+        help="largest batch size to try, memory permitting. Default: 64 at size small, 1024 at size full, 16384 there "
+        "where NVML finds a GPU",
         read=_count,
         expected="a whole number from 1",
         example="256",
@@ -195,6 +197,8 @@ _OPTIONS = (
 
 _SWITCHES = {
     "--resume": "continue the newest unfinished run of the same command: what it finished is not measured again",
+    "--accel-cold-cache": "flush the caches of the processor or of the GPU before every timed iteration, for all arms. "
+    "Default: an iteration finds what the ones before it left",
     "--accel-wait": "where another run is measuring on this machine, wait for its end. Default: say so and stop",
 }
 
@@ -219,6 +223,7 @@ def read_options(config: pytest.Config) -> Options:
         **{option.field: _read(option, config.getoption(option.name)) for option in _OPTIONS},
         resume=config.getoption("--resume"),
         wait=config.getoption("--accel-wait"),
+        cold_cache=config.getoption("--accel-cold-cache"),
     )
 
 

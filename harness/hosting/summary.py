@@ -24,7 +24,9 @@ def conditions_line(conditions: Conditions, arms: Collection[int]) -> str:
         return f"accelbench: {counted}; a rehearsal: every arm is run once and checked, nothing is timed"
     plan = conditions.plan
     workers = f", {plan.workers} fresh workers a trial" if plan.workers > 1 else ""
-    return f"accelbench: {counted}, {units.seconds(plan.budget_s)} an arm, noise ±{units.percent(plan.noise)}{workers}"
+    cache = ", cold caches" if plan.cold_cache else ""
+    precision = f"{units.seconds(plan.budget_s)} an arm, noise ±{units.percent(plan.noise)}"
+    return f"accelbench: {counted}, {precision}{workers}{cache}"
 
 
 def summary(trials: Iterable[TrialRecord], *, rehearsed: bool) -> Iterator[str]:
@@ -80,6 +82,8 @@ def _price(baseline: ArmRecord, candidate: ArmRecord) -> str:
         parts.append(f"error {units.error(price.error)}")
     if (change := _memory_change_bytes(baseline, candidate)) is not None:
         parts.append(_signed_memory(change))
+    if (energy := _energy_change(baseline, candidate)) is not None:
+        parts.append(f"energy {'−' if energy < 0 else '+'}{units.percent(abs(energy))}")
     if candidate.timing is not None:
         parts.append(f"cold {units.seconds(candidate.timing.cold_s)}")
     return ", ".join(parts)
@@ -96,6 +100,16 @@ def _memory_change_bytes(baseline: ArmRecord, candidate: ArmRecord) -> int | Non
         if before is not None and after is not None:
             return after - before
     return None
+
+
+def _energy_change(baseline: ArmRecord, candidate: ArmRecord) -> float | None:
+    """Return the change of the energy per item, as a fraction, where it is of the same kind of device for both arms."""
+    before, after = baseline.price, candidate.price
+    if before is None or after is None or before.energy_of != after.energy_of:
+        return None
+    if not before.energy_j_per_item or after.energy_j_per_item is None:
+        return None
+    return after.energy_j_per_item / before.energy_j_per_item - 1
 
 
 def _signed_memory(change_bytes: int) -> str:

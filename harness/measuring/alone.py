@@ -1,4 +1,4 @@
-"""Passes that an arm makes alone in its process: what memory it takes, and how busy it keeps the machine."""
+"""Passes that an arm makes alone in its process: its memory, its energy, and how busy it keeps the machine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from harness.frameworks import Framework
+from harness.measuring import energy
 from harness.measuring.entrant import Entrant
 from harness.measuring.leftovers import Ending
 from harness.measuring.memory import peak_rss_rise
+from harness.measuring.placement import computed_on
 from harness.measuring.reference import reference
 from harness.measuring.stopwatch import Stopwatch
 from harness.measuring.utilisation import utilisation
@@ -44,3 +46,21 @@ def use(entrant: Entrant, framework: Framework, build: Callable[[], None], stopw
     entrant.observed |= utilisation(run_for, cores=cores)
     entrant.close()
     framework.free()
+
+
+def energy_per_item(entrant: Entrant, stopwatch: Stopwatch) -> None:
+    """Measure the energy of a built arm, where something counts that of the device on which it computed."""
+    if entrant.placement is None or entrant.timing is None:
+        return
+    device = computed_on(entrant.label, entrant.placement)
+    meter = energy.meter_of(device)
+    if not meter.counts:
+        return
+
+    def run(iterations: int) -> None:
+        stopwatch.block_s(entrant.built, iterations)
+
+    taken_j = energy.per_iteration_j(run, meter, stopwatch.clock, entrant.timing.median_s)
+    if taken_j is not None:
+        per_item_j = taken_j / entrant.built.items
+        entrant.price = replace(entrant.price, energy_j_per_item=per_item_j, energy_of=device)

@@ -8,7 +8,7 @@ from random import Random
 
 from harness.experiment import Trial
 from harness.frameworks import Framework
-from harness.measuring import alone, telemetry
+from harness.measuring import alone, cold, device_clock, energy, telemetry
 from harness.measuring.entrant import Entrant, entrants
 from harness.measuring.evidence import fewest_pairs
 from harness.measuring.leftovers import present
@@ -56,12 +56,12 @@ class Conduct:
                 self._prepare(entrant)
             self._without_baseline()
             if not self.plan.rehearse:
-                self._contest()
+                self._contest(self._cold() if self.plan.cold_cache else self.stopwatch)
         finally:
             for entrant in self.entrants:
                 entrant.close()
         span_s = self.stopwatch.clock() - start
-        disturbance, remarks = telemetry.disturbance(before, telemetry.read(), span_s)
+        disturbance, remarks = telemetry.disturbance(before, telemetry.read(), span_s, self.windows.glances)
         disturbance, remarks = disturbance | self.windows.figures(), remarks + self.windows.sentences()
         for entrant in self._standing() if not self.plan.rehearse else ():
             self._price(entrant)
@@ -143,12 +143,15 @@ class Conduct:
             if candidate.stands:
                 candidate.withdraw("unavailable", f"there is no baseline to compare with: {baseline.reason}")
 
-    def _contest(self) -> None:
+    def _cold(self) -> Stopwatch:
+        return cold.stopwatch_of(self._standing(), self.framework, self.stopwatch)
+
+    def _contest(self, stopwatch: Stopwatch) -> None:
         """Time the arms that stand, built as often as the plan says; start over without an arm that stops."""
         standing = self._standing()
         while standing:
             referee = Referee(
-                stopwatch=self.stopwatch,
+                stopwatch=stopwatch,
                 coin=self.coin,
                 plan=self.plan,
                 arms=len(standing),
@@ -177,6 +180,8 @@ class Conduct:
                 if entrant.stands:
                     entrant.keep(referee, index)
                     self.scrutiny.flag_compilation(entrant, referee, index)
+                    if not self.plan.cold_cache:
+                        self._read_device_clock(entrant)
 
     def _play(self, referee: Referee, standing: list[Entrant]) -> None:
         if referee.builds or any(entrant.arm is None for entrant in standing):
@@ -201,8 +206,18 @@ class Conduct:
             with self.spending.on("price passes"), entrant.arm.entered():
                 entrant.observed = dict(entrant.arm.observe())
 
+    def _read_device_clock(self, entrant: Entrant) -> None:
+        self.heard(f"{entrant.name}: device clock")
+        with entrant.withdrawing(self.framework), self.spending.on("price passes"):
+            device_clock.read(entrant, self.framework, self.stopwatch)
+
+    @property
+    def _counts_energy(self) -> bool:
+        """Whether counting takes no longer than timing, and finds the caches as the timed blocks did."""
+        return self.plan.budget_s >= energy.LEAST_S and not self.plan.cold_cache
+
     def _price(self, entrant: Entrant) -> None:
-        """Measure memory and, where the arm asks for it, utilisation, in passes with the arm alone in the process."""
+        """Measure memory, energy and, where the arm asks for it, utilisation, with the arm alone in the process."""
 
         def build() -> None:
             self._build(entrant)
@@ -213,6 +228,9 @@ class Conduct:
             try:
                 ending = alone.memory(entrant, self.framework, build, self.stopwatch)
                 self.scrutiny.judge_end(entrant, ending, bystanders)
+                if entrant.stands and self._counts_energy:
+                    self.heard(f"{entrant.name}: energy")
+                    alone.energy_per_item(entrant, self.stopwatch)
                 entrant.close()
             finally:
                 self.framework.free()

@@ -25,7 +25,13 @@ def timing_across(timings: Sequence[Timing], samples_s: Sequence[float]) -> Timi
         warmup_blocks=max(timing.warmup_blocks for timing in timings),
         warmup_settled=all(timing.warmup_settled for timing in timings),
         warmup_s=timings[0].warmup_s,
+        device_s=_known_median(timing.device_s for timing in timings),
     )
+
+
+def _known_median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None
 
 
 def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:

@@ -22,9 +22,11 @@ from harness.experiment import (
     adopt,
     find_technique,
     find_workload,
+    named,
     stack,
 )
 from harness.frameworks import Framework
+from harness.measuring.crowding import no_room
 from harness.measuring.digest import effect_of, in_order, quantiles
 from harness.measuring.measured import Claim
 from harness.measuring.referee import Referee
@@ -76,7 +78,7 @@ class Entrant:
     @property
     def name(self) -> str:
         """The levels in words, such as ``amp bf16``."""
-        return ", ".join(f"{technique.replace('_', '-')} {level}" for technique, level in self.levels.items())
+        return named(self.levels)
 
     @property
     def stands(self) -> bool:
@@ -179,15 +181,16 @@ def entrants(trial: Trial) -> list[Entrant]:
 
     made: list[Entrant] = []
     for place in range(len(trial.arms)):
-        lower = tuple(made[below] for below in trial.lower(place))
-        made.append(_entrant(trial, place, lower, fixed, problem))
+        made.append(_entrant(trial, place, made, fixed, problem))
     return made
 
 
 def _entrant(
-    trial: Trial, place: int, lower: tuple[Entrant, ...], fixed: list[tuple[Technique, str]], problem: Build
+    trial: Trial, place: int, before: Sequence[Entrant], fixed: list[tuple[Technique, str]], problem: Build
 ) -> Entrant:
     levels = trial.arms[place]
+    lower = tuple(before[below] for below in trial.lower(place))
+    smaller = [before[other] for other in trial.smaller(place)]
     toggled = [(find_technique(trial.framework, name), level) for name, level in levels.items()]
     switched = [pair for pair in toggled if pair[1] != trial.arms[0][pair[0].name]]
 
@@ -201,10 +204,15 @@ def _entrant(
         away = [(technique, level) for technique, level in applied() if level != trial.arms[0][technique.name]]
         return tuple(filter(None, (technique.computes(level) for technique, level in away)))
 
+    def build() -> Arm:
+        if reason := no_room(smaller):
+            raise Unavailable(reason)
+        return stack([*applied(), *fixed], problem)
+
     return Entrant(
         levels=levels,
         lower=lower,
-        build=lambda: stack([*applied(), *fixed], problem),
+        build=build,
         tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
         computes=computes,
         exact=all(technique.tolerance_at(level) <= ROUNDING for technique, level in switched),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from harness.experiment import Arm
 from harness.frameworks import Framework
@@ -60,6 +60,26 @@ def contradiction(label: str | None, placement: Placement) -> str | None:
         lie = f" and its arrays lie on {' and '.join(sorted(arrays))}" if arrays - {label} else ""
         return f"the label says {label}, but no kernel was started on an accelerator{lie}"
     return None
+
+
+def accelerator(label: str | None, placement: Placement) -> str | None:
+    """Return the one accelerator that an arm uses by its label and its arrays, None where that is none or several."""
+    used = _accelerators(label, placement)
+    return used.pop() if len(used) == 1 else None
+
+
+def computed_on(label: str | None, placement: Placement) -> Literal["CPU", "GPU", ""]:
+    """Return on what kind of device an arm computed, an empty text where nothing tells.
+
+    Arrays on the host alone tell nothing: a step may fetch and send them.
+    """
+    if placement.kernels or _accelerators(label, placement):
+        return "GPU"
+    return "CPU" if label == HOST or placement.kernels == 0 else ""
+
+
+def _accelerators(label: str | None, placement: Placement) -> set[str]:
+    return {*placement.inputs, *placement.parameters, *placement.outputs, label or HOST} - {HOST}
 
 
 def unproven(label: str | None, placement: Placement) -> str | None:

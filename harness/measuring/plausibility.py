@@ -14,7 +14,7 @@ from harness.ceilings.probe import APART
 from harness.experiment import Levels, Trial, find_technique
 from harness.measuring.measured import Claim, Measured
 from harness.record import ArmRecord, Ceiling, Outcome, Rate, Timing
-from harness.units import percent, rate, significant
+from harness.units import percent, rate, seconds, significant
 
 MARGIN = 1.05  # a ceiling is the best of many readings, and a reading is a few per cent off
 FAST_QUANTILE = 0.1
@@ -22,6 +22,10 @@ HANDICAPPED_SHARE = 0.05
 # Stated work is the least that must be done, so that many honest arms lie far below every ceiling. One is called
 # handicapped only where another on its device is so many times as fast, beyond what more cores explain.
 HANDICAPPED_TIMES = 5
+# Launching once and waiting once for the end cost tens of microseconds of a block, which lasts a hundred at least: that
+# alone keeps no device idle for half of the time.
+HOST_BOUND_SHARE = 0.5
+DISAGREE_TIMES = 2
 LOOK_FOR = "look for a missing synchronise, work that was skipped, or an output that was cached"
 
 
@@ -46,6 +50,7 @@ def judged(trial: Trial, measured: Measured, ceilings: Sequence[Ceiling]) -> Mea
         arms[1:] = [_without_speed(arm, "unavailable", reason) if arm.timing else arm for arm in arms[1:]]
     places = [claim.device if claim else None for claim in claims]
     beside = [arm for arm, place in zip(arms, places, strict=True) if place == places[0]]
+    arms = [_doubted(arm, _two_clocks(arm.timing)) for arm in arms]
     arms = [_doubted(arm, _more_than_linear(trial, arms[0], arm)) for arm in arms]
     arms[0] = _doubted(arms[0], _handicap(trial, arms[0], beside))
     stands = [arm.outcome == "measured" for arm in arms]
@@ -80,6 +85,22 @@ def plausible(arm: ArmRecord, claim: Claim | None, ceilings: Sequence[Ceiling]) 
 
 def _doubted(arm: ArmRecord, sentence: str | None) -> ArmRecord:
     return replace(arm, flags=[*arm.flags, sentence]) if sentence else arm
+
+
+def _two_clocks(timing: Timing | None) -> str | None:
+    """Say that a device is idle for most of the time, or that it works for longer than the wall clock tells."""
+    if timing is None or timing.device_s is None or timing.median_s <= 0:
+        return None
+    share = timing.device_s / timing.median_s
+    if share > DISAGREE_TIMES:
+        device, wall = seconds(timing.device_s), seconds(timing.median_s)
+        return (
+            f"its two clocks disagree: an iteration takes the device {device}, by the wall clock {wall}; a synchronise "
+            "is missing, or iterations overlap"
+        )
+    if share < HOST_BOUND_SHARE:
+        return f"host-bound: the device was busy for {percent(share)} of the time"
+    return None
 
 
 def _handicap(trial: Trial, baseline: ArmRecord, beside: Sequence[ArmRecord]) -> str | None:

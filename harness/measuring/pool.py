@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
 
 import harness.techniques  # noqa: F401  fills the catalogue
@@ -13,6 +12,7 @@ from harness.measuring import plausibility
 from harness.measuring.applicable import Applicable
 from harness.measuring.between import alternate
 from harness.measuring.ceilings import Ceilings
+from harness.measuring.crowding import tried_apart
 from harness.measuring.handle import Heard, Worker, WorkerLostError
 from harness.measuring.measured import Measured
 from harness.measuring.repeats import merged
@@ -89,17 +89,12 @@ class Pool:
         return merged(results, trial.plan)
 
     def _apart(self, trial: Trial, measured: Measured, environment: Mapping[str, str], heard: Heard) -> Measured:
-        """Try a candidate that ran out of memory beside the others again, in a worker of its own."""
+        """Try candidates that ran out of memory beside the others again, in workers of their own."""
         if trial.plan.rehearse or not measured.samples_s[0]:
             return measured
-        for index, arm in enumerate(measured.arms):
-            if index and arm.outcome == "out-of-memory":
-                pair = replace(trial, arms=(trial.arms[0], trial.arms[index]))
-                alone = alternate(pair, [environment, environment], self._fresh, heard)
-                if alone.arms[1].outcome == "measured":
-                    measured.arms[index] = alone.arms[1]
-                    measured.samples_s[index] = alone.samples_s[1]
-        return measured
+        return tried_apart(
+            trial, measured, lambda pair: alternate(pair, [environment, environment], self._fresh, heard)
+        )
 
     def _fresh(self, trial: Trial, environment: Mapping[str, str], heard: Heard) -> Measured:
         self._end(trial.framework)

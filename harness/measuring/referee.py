@@ -102,7 +102,7 @@ class Referee:
         if not self.warmups:
             self.warmups = warmups
             # Fixed before the first pair; a mean of coin-signed differences has a coin's sign as each of them has.
-            pair_s = sum(warmup.blocks_s[-1] for warmup in warmups)
+            pair_s = sum(warmup.blocks_s[-1] + self.stopwatch.outside_s for warmup in warmups)
             self.together = max(1, round(EVIDENCE_S / pair_s)) if pair_s > 0 else 1
         gc.collect()
         self.warmed_s += self.stopwatch.clock() - start

@@ -16,7 +16,12 @@ SAME_LENGTH_WITHIN = 4  # arms whose times differ by less than this factor run t
 
 
 class Stopwatch:
-    """Times blocks of an arm by a clock, in seconds, with the device synchronised before and after."""
+    """Times blocks of an arm by a clock, in seconds, with the device synchronised before and after.
+
+    ``outside_s`` is what is done for a block before its clock starts.
+    """
+
+    outside_s = 0.0
 
     def __init__(self, clock: Callable[[], float], synchronize: Callable[[], None]) -> None:
         self.clock = clock

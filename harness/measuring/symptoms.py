@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.measuring.telemetry import GpuReading, Snapshot, counted
+from harness.measuring.telemetry import Snapshot, counted
 from harness.units import percent, significant
 
 QUIETEST = 0.05  # of the windows; what the worst of these had is normal for the trial
-AT_WORK = 0.1  # a GPU that is used less may lower its clock because it rests
 REFERENCE_WORK = ("arithmetic_s", "memory_s")
 
 
@@ -97,9 +96,5 @@ def readings(before: Snapshot, after: Snapshot, *, counters_from_s: float) -> It
     for name in REFERENCE_WORK:
         if known := [value for end in ends if (value := getattr(end, name)) is not None]:
             yield name, max(known)
-    if clocks := [gpu.sm_clock_mhz for end in ends for gpu in end.gpus if gpu.sm_clock_mhz and _at_work(gpu)]:
+    if clocks := [gpu.sm_clock_mhz for end in ends for gpu in end.gpus if gpu.sm_clock_mhz and gpu.at_work]:
         yield "gpu_cycle_s", 1e-6 / min(clocks)
-
-
-def _at_work(gpu: GpuReading) -> bool:
-    return bool(gpu.throttle_reasons) or (gpu.utilisation or 0.0) >= AT_WORK

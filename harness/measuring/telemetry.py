@@ -14,11 +14,13 @@ import psutil
 from harness import nvml
 from harness.measuring import family
 from harness.measuring.reference import reference
-from harness.units import percent, significant
+from harness.units import named, percent, significant
 
 BUSY_SHARE = 0.05  # of the cores taken by others is worth a sentence; below, a desktop's own daemons would be
 PRESSURE_SHARE = 0.1  # of the time in which work waited for a core
 CLOCK_TICK_S = 0.01  # the kernel counts CPU time in ticks, per core
+AT_WORK = 0.1  # a GPU that is used less may lower its clock because it rests
+FALLEN_SHARE = 0.75  # of the default clock: nvbench discards samples below it
 _PRESSURE = Path("/proc/pressure/cpu")
 
 
@@ -27,10 +29,16 @@ class GpuReading:
     """One GPU at one moment. ``other_processes`` are those that are neither this process nor its kin."""
 
     sm_clock_mhz: float | None = None
+    default_clock_mhz: float | None = None
     temperature_c: float | None = None
     utilisation: float | None = None
     throttle_reasons: tuple[str, ...] = ()
     other_processes: int = 0
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a low clock is none of resting."""
+        return bool(self.throttle_reasons) or (self.utilisation or 0.0) >= AT_WORK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +106,7 @@ def _gpu(state: nvml.GpuState, own: set[int]) -> GpuReading:
     others = [pid for pid in state.process_ids if pid not in own and psutil.pid_exists(pid)]
     return GpuReading(
         sm_clock_mhz=state.sm_clock_mhz,
+        default_clock_mhz=state.default_clock_mhz,
         temperature_c=state.temperature_c,
         utilisation=state.utilisation,
         throttle_reasons=state.throttle_reasons,
@@ -105,15 +114,20 @@ def _gpu(state: nvml.GpuState, own: set[int]) -> GpuReading:
     )
 
 
-def disturbance(before: Snapshot, after: Snapshot, wall_s: float) -> tuple[dict[str, float], list[str]]:
+def disturbance(
+    before: Snapshot, after: Snapshot, wall_s: float, glances: Sequence[Snapshot] = ()
+) -> tuple[dict[str, float], list[str]]:
     """Return what happened between two snapshots, as figures and as sentences where it may have disturbed.
 
     ``other_cores`` and ``stolen_cores`` are means over the time, ``cpu_waiting_share`` is a fraction of it.
+    ``gpuN_lowest_clock_share`` is the lowest clock of the ``glances`` during the timing, of the default clock.
     """
     if wall_s <= 0:
         return {}, []
-    figures = counted(before, after, wall_s)
-    return figures, [*_cpu_sentences(figures, after.cores, wall_s), *_gpu_sentences(before.gpus, after.gpus)]
+    figures = counted(before, after, wall_s) | dict(_lowest_clocks(before.gpus, glances))
+    gpus = [snapshot.gpus for snapshot in (before, *glances, after) if snapshot.gpus]
+    sentences = [*_cpu_sentences(figures, after.cores, wall_s), *_gpu_sentences(gpus)]
+    return figures, [*sentences, *_clock_sentences(before.gpus, figures)]
 
 
 def counted(before: Snapshot, after: Snapshot, wall_s: float) -> dict[str, float]:
@@ -152,10 +166,27 @@ def _cpu_sentences(figures: dict[str, float], cores: int, wall_s: float) -> Iter
         yield f"work waited for a free core during {percent(waiting)} of the time in which this was measured"
 
 
-def _gpu_sentences(before: Sequence[GpuReading], after: Sequence[GpuReading]) -> Iterator[str]:
-    for index, (first, last) in enumerate(zip(before, after, strict=False)):
-        if reasons := dict.fromkeys(first.throttle_reasons + last.throttle_reasons):
+def _lowest_clocks(gpus: Sequence[GpuReading], glances: Sequence[Snapshot]) -> Iterator[tuple[str, float]]:
+    """Yield how low each GPU that worked was seen, as a share of the clock that its driver aims at."""
+    for index, gpu in enumerate(gpus):
+        seen = [glance.gpus[index] for glance in glances if index < len(glance.gpus)]
+        clocks_mhz = [reading.sm_clock_mhz for reading in seen if reading.sm_clock_mhz and reading.at_work]
+        if clocks_mhz and gpu.default_clock_mhz:
+            yield f"gpu{index}_lowest_clock_share", min(clocks_mhz) / gpu.default_clock_mhz
+
+
+def _clock_sentences(gpus: Sequence[GpuReading], figures: dict[str, float]) -> Iterator[str]:
+    for index, gpu in enumerate(gpus):
+        share = figures.get(f"gpu{index}_lowest_clock_share", 1.0)
+        if share < FALLEN_SHARE and gpu.default_clock_mhz:
+            clock = named("sm_clock_mhz", gpu.default_clock_mhz)
+            yield f"the clock of GPU {index} fell to {percent(share)} of its {clock} while this was measured"
+
+
+def _gpu_sentences(snapshots: Sequence[Sequence[GpuReading]]) -> Iterator[str]:
+    for index, readings in enumerate(zip(*snapshots, strict=False)):
+        if reasons := dict.fromkeys(reason for reading in readings for reason in reading.throttle_reasons):
             yield f"GPU {index} was held below its clock ({', '.join(reasons)}) while this was measured"
-        if others := max(first.other_processes, last.other_processes):
+        if others := max(reading.other_processes for reading in readings):
             plural = "es" if others > 1 else ""
             yield f"GPU {index} was shared with {others} other process{plural} while this was measured"

@@ -26,6 +26,7 @@ class Windows:
     """Cuts the timing of a trial into windows. The clock and the reading of the machine are handed in.
 
     ``quietest`` holds what reference work took in the trials before, and learns from this one.
+    ``glances`` are the readings so far.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Windows:
         self._readings: list[dict[str, float]] = []
         self._spans_s: list[float] = []
         self._ticks: list[float] = []  # by how much the kernel's counts may be off, in cores
+        self.glances: list[Snapshot] = []
 
     @classmethod
     def blind(cls) -> Windows:
@@ -97,6 +99,7 @@ class Windows:
         """Read the machine; close the window that was open, and open another one."""
         start_s = self._clock()
         after = self._read()
+        self.glances.append(after)
         if self._before is not None:
             span_s = max(after.at_s - self._before.at_s, 1e-9)
             self._readings.append(dict(readings(self._before, after, counters_from_s=WINDOW_S / 2)))

@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -88,7 +89,8 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     if order[0] == "describe":
         if isinstance(framework, Unavailable):
             return (), {}
-        return framework.accelerators(), framework.describe()
+        with framework.full_float32():
+            return framework.accelerators(), framework.describe()
     if order[0] == "devices":
         if isinstance(framework, Unavailable):
             raise framework
@@ -104,9 +106,15 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     gc.freeze()  # what imports left, thousands of objects, is not searched again around every arm
     try:
         windows = Windows(time.perf_counter, partial(telemetry.glance, gpus=bool(framework.accelerators())), _QUIETEST)
-        return Conduct(trial, framework, heard=heard, windows=windows).run()
+        with _precision(trial, framework):
+            return Conduct(trial, framework, heard=heard, windows=windows).run()
     except HarnessError as error:
         return Measured.nothing(trial, "failed", str(error))
+
+
+def _precision(trial: Trial, framework: Framework) -> AbstractContextManager[None]:
+    """Return a context in which the suite's workloads compute float32 in full; those of users compute as written."""
+    return framework.full_float32() if isinstance(trial.workload, str) else nullcontext()
 
 
 def _ceilings(framework: Framework, heard: Heard) -> list[Ceiling]:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
+from harness import units
 from harness.reading.table import held_in_words
 
 _ADDS = "+"
+_MOST_SHARES = 3  # as of memory, matrix rate and link
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,14 @@ class Ladder:
         return bool(self.rungs["gain_verdict"].iloc[1:].notna().all())
 
     @property
+    def reached(self) -> str:
+        """How fast start and top are, and how near the ceilings, as a sentence; empty where no items were counted."""
+        start, top = self.rungs.iloc[0], self.top
+        if not start["items_per_s"] > 0 or not top["items_per_s"] > 0:
+            return ""
+        return f"From {_speed(start)} at the start to {_speed(top)} at the top."
+
+    @property
     def left_out(self) -> str:
         """Which rungs were not measured, and why, as a sentence; empty where all were."""
         told = "; ".join(f"{rung} ({reason})" for rung, reason in self.missing)
@@ -61,6 +71,14 @@ class Ladder:
     def largest(self) -> pd.Series[Any]:
         """The rung that gains most over the one below."""
         return self.rungs.iloc[int(self.rungs["gain"].argmax())]
+
+
+def _speed(rung: pd.Series[Any]) -> str:
+    """Return a rung's throughput, and its shares of what the machine can do, the largest first."""
+    nearest = sorted(rung["shares"].items(), key=lambda each: each[1], reverse=True)[:_MOST_SHARES]
+    told = ", ".join(f"{units.percent(share)} of {ceiling}" for ceiling, share in nearest)
+    said = units.rate(rung["items_per_s"], rung["unit"])
+    return f"{said} ({told})" if told else said
 
 
 def ladders(arms: pd.DataFrame) -> list[Ladder]:

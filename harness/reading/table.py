@@ -14,7 +14,7 @@ from harness.units import count, plural
 
 _FLOATS = (
     "s_per_iteration", "q1_s_per_iteration", "q3_s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s",
-    "memory_bytes", "error", "tolerance",
+    "memory_bytes", "error", "tolerance", "energy_j_per_item", "device_share",
 )  # fmt: skip
 _COUNTS = ("blocks", "iterations_per_block", "warmup_blocks")
 _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is still one of numbers
@@ -31,11 +31,13 @@ def load(results: Iterable[Result]) -> pd.DataFrame:
 
     ``level`` is what distinguishes the arm from the baseline in words, ``about`` what these techniques are, ``levels``
     all levels as a mapping. ``memory_bytes`` is the framework allocator's peak where every arm of the trial has one,
-    else the rise of resident memory, as ``memory_kind`` says. The columns of the effect are empty for a baseline and
-    for an arm without a speed. Columns that begin with ``gain`` hold the speedup of a ladder's rung over the rung
-    below, which is at the levels ``gain_over``. ``share`` is the largest share of a ceiling that the arm reached,
-    ``ceiling`` which one that is. What arms observed besides time stands in columns named ``observed_``. Half of an
-    arm's samples lie between ``q1_s_per_iteration`` and ``q3_s_per_iteration``.
+    else the rise of resident memory, as ``memory_kind`` says. ``energy_j_per_item`` is of the device that
+    ``energy_of`` names. The columns of the effect are empty for a baseline and for an arm without a speed. Columns
+    that begin with ``gain`` hold the speedup of a ladder's rung over the rung below, which is at the levels
+    ``gain_over``. ``share`` is the largest share of a ceiling that the arm reached, ``ceiling`` which one that is,
+    ``shares`` all of them by their ceilings. What arms observed besides time stands in columns named ``observed_``.
+    Half of an arm's samples lie between ``q1_s_per_iteration`` and ``q3_s_per_iteration``. ``device_share`` is for what
+    share of the time the device worked, by its own clock.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -148,7 +150,11 @@ def _placement(placement: Placement | None) -> str:
 
 def _share(rates: Sequence[Rate]) -> dict[str, Any]:
     nearest = max(rates, key=lambda rate: rate.share, default=None)
-    return {"share": nearest.share if nearest else None, "ceiling": nearest.ceiling if nearest else ""}
+    return {
+        "share": nearest.share if nearest else None,
+        "ceiling": nearest.ceiling if nearest else "",
+        "shares": {rate.ceiling: rate.share for rate in rates},
+    }
 
 
 def _memory_kind(trial: TrialRecord) -> str:
@@ -175,7 +181,15 @@ def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
         "iterations_per_block": timing.iterations_per_block if timing else None,
         "warmup_blocks": timing.warmup_blocks if timing else None,
         "warmup_settled": timing.warmup_settled if timing else None,
+        "device_share": _device_share(timing) if timing else None,
     }
+
+
+def _device_share(timing: Timing) -> float | None:
+    """Return for what share of the time the device was busy, by its own clock, which may differ a little."""
+    if timing.device_s is None or timing.median_s <= 0:
+        return None
+    return min(1.0, timing.device_s / timing.median_s)
 
 
 def _quartiles(quantiles: Sequence[float]) -> tuple[float | None, float | None]:
@@ -192,6 +206,8 @@ def _price(price: Price, memory_kind: str) -> dict[str, Any]:
         "memory_kind": memory_kind,
         "error": price.error,
         "tolerance": price.tolerance,
+        "energy_j_per_item": price.energy_j_per_item,
+        "energy_of": price.energy_of,
     }
 
 

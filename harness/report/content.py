@@ -19,7 +19,7 @@ from harness.report.disturbance import disturbance_in_words
 from harness.report.figures import draw
 from harness.report.figures.drawing import Drawn
 from harness.report.history.section import OverTime
-from harness.report.labels import taken_in_words
+from harness.report.labels import caches_in_words, taken_in_words
 from harness.report.machine import (
     ceilings_in_words,
     configuration_in_words,
@@ -135,5 +135,5 @@ def part_of(result: Result, proof: Certified, prefix: str = "") -> RunPart:
 def _counted(run: Run, found: pd.DataFrame) -> str:
     arms = sum(len(trial.arms) for trial in run.trials)
     parts = ((len(run.trials), "trial"), (arms, "arm"), (len(found), "comparison"))
-    said = ", ".join(units.plural(count, noun) for count, noun in parts)
+    said = ", ".join(units.plural(count, noun) for count, noun in parts) + caches_in_words(run)
     return f"{said}: {counted(found['verdict'])}" if len(found) else said

@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 
 from harness.reading import Result
+from harness.record import Run
 
 
 def taken_in_words(result: Result) -> str:
     """Say when a run was saved."""
     return f"{result.taken.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if result.taken else "at an unknown time"
+
+
+def caches_in_words(run: Run) -> str:
+    """Return what to add of a run that flushed the caches before every timed block; nothing for another."""
+    return ", all with cold caches" if run.settings.get("cache") == "cold" else ""
 
 
 def told_apart(results: Sequence[Result]) -> list[str]:

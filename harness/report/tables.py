@@ -158,6 +158,11 @@ def _error(row: Row) -> str:
     return f"{units.error(row['error'])}{allowed}"
 
 
+def _energy(row: Row) -> str:
+    joules = _number("energy_j_per_item", units.joules)(row)
+    return f"{joules} ({row['energy_of']})" if joules else ""
+
+
 def _warmup(row: Row) -> str:
     if row["warmup_blocks"] is None:
         return ""
@@ -194,7 +199,12 @@ _PLACE = [
 _MEMORY = Column(
     heading="memory", written=_number("memory_bytes", units.size), number=True, order=_value("memory_bytes")
 )
+_ENERGY = Column(heading="energy per item", written=_energy, number=True, order=_value("energy_j_per_item"))
 _SHARE = Column(heading="share of ceiling", written=_share, number=True, order=_value("share"))
+_DEVICE = Column(
+    heading="device busy", written=_number("device_share", units.percent), number=True, order=_value("device_share")
+)
+_USE = [_SHARE, _DEVICE]
 _ERROR = Column(heading="error (allowed)", written=_error, number=True, order=_value("error"))
 _EFFECT = [
     Column(heading="verdict", written=_verdict, order=_strength),
@@ -206,8 +216,9 @@ _OVERVIEW = [
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
     *_EFFECT,
     Column(heading="throughput", written=_rate, number=True, order=_value("items_per_s")),
-    _SHARE,
+    *_USE,
     _MEMORY,
+    _ENERGY,
 ]
 _EFFECTS = [
     *_EFFECT,
@@ -217,6 +228,7 @@ _EFFECTS = [
     *_PLACE,
     _ERROR,
     _MEMORY,
+    _ENERGY,
 ]
 _DETAILS = [
     Column(heading="arm", written=lambda row: in_words(row["levels"])),
@@ -231,7 +243,8 @@ _DETAILS = [
     Column(heading="warm-up", written=_warmup, number=True),
     Column(heading="build", written=_number("build_s", units.seconds), number=True),
     Column(heading="ran on", written=_text("placement")),
-    _SHARE,
+    *_USE,
     _MEMORY,
+    _ENERGY,
     _ERROR,
 ]

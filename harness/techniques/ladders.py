@@ -34,6 +34,33 @@ ladder(
     ],
 )
 
+# What a program lacks that feeds an accelerator from the host's memory, in batches of a usual size.
+ladder(
+    "torch",
+    "accelerator_ladder",
+    start={
+        "tf32": "highest",
+        "log_interval": "every-step",
+        "pin_memory": "off",
+        "non_blocking": "off",
+        "amp": "fp32",
+        "memory_format": "contiguous",
+        "batch_size": "32",
+        "compile": "eager",
+    },
+    steps=[
+        ("tf32", "high"),
+        ("log_interval", "never"),
+        ("pin_memory", "on"),
+        ("non_blocking", "on"),
+        ("amp", "bf16"),
+        ("memory_format", "channels-last"),
+        ("batch_size", "64"),
+        ("batch_size", "256"),
+        ("compile", "default"),
+    ],
+)
+
 ladder(
     "tensorflow",
     "ladder",

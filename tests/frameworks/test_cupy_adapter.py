@@ -34,7 +34,21 @@ def test_numpy_arms_run_without_a_gpu() -> None:
     assert framework.peak_memory_bytes() is None
     assert framework.accelerators() == ()
     assert framework.devices() == ()
+    assert framework.device_span(lambda: None, device="cuda:0", held_s=0.0) is None
     framework.free()
+
+
+@pytest.mark.skipif(adapter.unavailable() is not None, reason=str(adapter.unavailable()))
+def test_work_that_was_queued_while_the_device_was_held_is_timed_by_it() -> None:
+    vector = adapter.namespace().ones(1_000_000)
+    float((vector + 1).sum())  # compile
+    queued = framework.device_span(lambda: vector + 1, device="cuda:0", held_s=0.1)
+    waited = framework.device_span(lambda: float((vector + 1).sum()), device="cuda:0", held_s=0.1)
+    assert queued is not None
+    assert waited is not None
+    assert (queued.queued, waited.queued) == (True, False)
+    assert 0 < queued.device_s < 0.1  # without the time for which the device was held
+    assert framework.device_span(lambda: None, device="cuda:99", held_s=0.0) is None
 
 
 @pytest.mark.usefixtures("no_gpu")

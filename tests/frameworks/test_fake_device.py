@@ -79,3 +79,22 @@ def test_it_is_loaded_by_name_like_a_real_framework() -> None:
     assert framework.accelerators() == ("fake:0",)
     assert [device.label for device in framework.devices()] == ["fake:0"]
     assert framework.peak_memory_bytes() is None
+
+
+@pytest.mark.parametrize(("held_s", "device_s", "queued"), [(0.01, 3e-4, True), (0.0, 3.1e-3, False)])
+def test_a_device_that_is_held_meanwhile_does_not_wait_for_the_host(
+    held_s: float, device_s: float, queued: bool
+) -> None:
+    device = FakeDevice(FakeClock(), launch_s=1e-3)
+    span = device.device_span(lambda: [device.launch(1e-4) for _ in range(3)], device="fake:0", held_s=held_s)
+    assert span is not None
+    assert span.device_s == pytest.approx(device_s)
+    assert span.queued == queued
+
+
+def test_a_stream_beside_is_waited_for_by_synchronizing_and_not_by_the_current_streams_end() -> None:
+    device = FakeDevice(FakeClock(), launch_s=0.0)
+    device.device_span(lambda: device.launch_beside(0.5), device="fake:0", held_s=0.0)
+    assert device.clock() == 0.0
+    device.synchronize()
+    assert device.clock() == pytest.approx(0.5)

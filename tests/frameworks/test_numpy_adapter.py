@@ -71,6 +71,7 @@ def test_it_describes_its_version_and_its_blas() -> None:
 
 
 def test_it_has_no_accelerator_to_wait_for() -> None:
+    assert framework.device_span(lambda: None, device="cpu", held_s=0.0) is None
     framework.synchronize()
     assert framework.accelerators() == ()
     assert framework.devices() == ()

@@ -143,6 +143,14 @@ def test_the_description_names_what_changes_speed() -> None:
     assert all(isinstance(value, str) for value in facts.values())
 
 
+@apart
+def test_float32_is_full_while_it_is_asked_for_and_says_so() -> None:
+    before = adapter().describe()["tensorflow.tf32"]
+    with adapter().full_float32():
+        assert adapter().describe()["tensorflow.tf32"] == "False"
+    assert adapter().describe()["tensorflow.tf32"] == before
+
+
 def test_a_worker_that_dies_is_not_quoted_with_what_tensorflow_said_when_it_loaded() -> None:
     worker = Worker("tensorflow", {})
     try:

@@ -74,9 +74,10 @@ def test_a_layout_error_is_not_taken_for_out_of_memory() -> None:
 
 
 @without_accelerator
-def test_without_an_accelerator_there_is_nothing_to_wait_for_and_no_allocator_peak() -> None:
+def test_without_an_accelerator_there_is_nothing_to_wait_for_no_device_clock_and_no_allocator_peak() -> None:
     assert framework.accelerators() == ()
     framework.synchronize()
+    assert framework.device_span(lambda: None, device="cuda:0", held_s=0.0) is None
     framework.reset_peak_memory()
     framework.free()
     assert framework.peak_memory_bytes() is None

@@ -177,6 +177,17 @@ def filling_its_output_later(arm: Arm, made: Made, device: FakeDevice) -> Arm:
     return replace(arm, step=step)
 
 
+def on_a_side_stream(arm: Arm, made: Made, device: FakeDevice) -> Arm:
+    """Return an arm that works on a stream of its own, for which the current one does not wait."""
+    batch, weights = map(device.array, made)
+
+    def step() -> Any:
+        device.launch_beside(1e-3)
+        return batch @ weights
+
+    return replace(arm, step=step, device="fake:0", inputs=lambda: batch, parameters=lambda: weights)
+
+
 def compiling_late(arm: Arm, _: Made, device: FakeDevice) -> Arm:
     calls = iter(range(80))
 
@@ -194,7 +205,7 @@ def with_loaders_that_go_on(arm: Arm, _: Made, __: FakeDevice) -> Arm:
 
 
 # What is flagged or honest, and gets its number.
-DISGUISES = {"compiling late": compiling_late, "on the device": on_the_device}
+DISGUISES = {"compiling late": compiling_late, "on the device": on_the_device, "on a side stream": on_a_side_stream}
 MUTANTS: dict[str, Mutant] = {
     "no-op": Mutant(returning(lambda _: None), "wrong-output", "returned no output"),
     "cached output": Mutant(cached, "wrong-work", "it was cached"),

@@ -9,6 +9,7 @@ import pytest
 
 from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
 from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring import energy
 from harness.measuring.conduct import Conduct
 from harness.measuring.utilisation import LEAST_S
 from harness.record import ArmRecord
@@ -50,7 +51,8 @@ def guard(build: Build, level: str) -> Arm:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_left() -> Any:
+def _nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(energy, "of_gpus", list)  # of this machine, whose time is not the fake clock's
     alone.clear()
     yield
     assert open_arms == []
@@ -84,3 +86,31 @@ def test_an_arm_that_stops_while_it_is_watched_says_so() -> None:
 
 def test_a_rehearsal_watches_nothing() -> None:
     assert [arm.observed for arm in measure("off", "on", rehearse=True)] == [{}, {}]
+
+
+POWER_W = 300.0
+
+
+def counting() -> list[energy.Counter]:
+    """Return the counter of a GPU that takes 300 W and counts every 20 ms."""
+    return [energy.Counter(read_j=lambda: POWER_W * 0.02 * (clock() // 0.02))]
+
+
+def test_energy_is_told_per_item_with_the_device_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy, "of_gpus", counting)
+    for arm in measure("off", "on"):
+        assert arm.price is not None
+        assert arm.price.energy_j_per_item == pytest.approx(POWER_W * STEP_S, rel=0.1)
+        assert arm.price.energy_of == "GPU"
+
+
+def test_without_a_counter_nothing_is_said_of_energy() -> None:
+    for arm in measure("off", "on"):
+        assert arm.price is not None
+        assert (arm.price.energy_j_per_item, arm.price.energy_of) == (None, "")
+
+
+def test_an_arm_that_stops_while_its_energy_is_counted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy, "of_gpus", counting)
+    _, frail = measure("off", "frail")
+    assert (frail.outcome, frail.reason) == ("failed", "ZeroDivisionError: division by zero")

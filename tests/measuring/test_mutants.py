@@ -78,6 +78,12 @@ def test_compilation_inside_the_window_is_flagged_and_counted() -> None:
     assert compiled.outcome == "measured"
 
 
+def test_work_on_a_stream_that_nothing_waits_for_is_flagged() -> None:
+    _, arm = measure("honest", "on a side stream")
+    assert arm.outcome == "measured"
+    assert arm.flags[0].startswith("works beside its stream: other streams go on for 1.00 ms after the current one")
+
+
 @pytest.mark.parametrize("mutant", ["honest", "on the device"])
 def test_an_honest_arm_shows_where_its_work_ran(mutant: str) -> None:
     _, arm = measure("honest", mutant)

@@ -1,5 +1,7 @@
 """A trial repeated in several fresh workers becomes one."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from harness.experiment import Plan
@@ -47,6 +49,11 @@ def test_the_worst_disturbance_is_kept() -> None:
     assert merged([repetition(0.0), repetition(0.5)], Plan()).disturbance == {"load_1min": 1.5}
 
 
+def test_of_a_clock_the_lowest_is_the_worst() -> None:
+    low, high = (replace(repetition(0.0), disturbance={"gpu0_lowest_clock_share": share}) for share in (0.6, 0.9))
+    assert merged([high, low], Plan()).disturbance == {"gpu0_lowest_clock_share": 0.6}
+
+
 def test_the_samples_and_the_cost_of_starting_are_those_of_all_workers() -> None:
     first, second, third = (timed(cold_s, sample_s) for cold_s, sample_s in ((9.0, 1.0), (0.5, 2.0), (0.4, 3.0)))
     timing = merged([first, second, third], Plan()).arms[0].timing
@@ -55,7 +62,13 @@ def test_the_samples_and_the_cost_of_starting_are_those_of_all_workers() -> None
     assert (timing.warmup_blocks, timing.warmup_settled) == (40, True)
 
 
-def timed(cold_s: float, sample_s: float) -> Measured:
+def test_a_device_clock_that_one_worker_could_not_read_is_that_of_the_others() -> None:
+    timing = merged([timed(0.5, 1.0, device_s) for device_s in (0.25, None, 0.75)], Plan()).arms[0].timing
+    assert timing is not None
+    assert timing.device_s == 0.5
+
+
+def timed(cold_s: float, sample_s: float, device_s: float | None = None) -> Measured:
     timing = Timing(
         median_s=sample_s,
         quantiles_s=(sample_s,),
@@ -65,6 +78,7 @@ def timed(cold_s: float, sample_s: float) -> Measured:
         build_s=0.1,
         warmup_blocks=40,
         warmup_settled=True,
+        device_s=device_s,
     )
     return Measured(
         arms=[ArmRecord(levels={"amp": "off"}, outcome="measured", timing=timing)],

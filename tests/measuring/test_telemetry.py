@@ -144,3 +144,40 @@ def test_children_of_children_belong_to_the_family() -> None:
     finally:
         sleeper.kill()
         child.communicate(b"\n")
+
+
+def glances(*readings: GpuReading) -> list[Snapshot]:
+    return [replace(IDLE, gpus=(reading,)) for reading in readings]
+
+
+AT_REST = GpuReading(sm_clock_mhz=345.0, utilisation=0.0)
+AT_WORK = GpuReading(sm_clock_mhz=1980.0, utilisation=1.0)
+BESIDE = replace(IDLE, gpus=(replace(AT_WORK, default_clock_mhz=1980.0),))
+
+
+def test_a_clock_that_fell_between_the_two_ends_is_told_by_its_lowest_share() -> None:
+    fell = replace(AT_WORK, sm_clock_mhz=990.0)
+    figures, sentences = disturbance(BESIDE, BESIDE, 1.0, glances(AT_WORK, fell, AT_WORK))
+    assert figures["gpu0_sm_clock_mhz"] == 1980.0
+    assert figures["gpu0_lowest_clock_share"] == 0.5
+    assert sentences == ["the clock of GPU 0 fell to 50 % of its 1,980 MHz while this was measured"]
+
+
+@pytest.mark.parametrize("lowest", [AT_REST, replace(AT_WORK, sm_clock_mhz=1500.0)], ids=["at-rest", "a-little-lower"])
+def test_a_clock_that_rests_or_falls_a_little_is_no_remark(lowest: GpuReading) -> None:
+    figures, sentences = disturbance(BESIDE, BESIDE, 1.0, glances(AT_WORK, lowest))
+    assert figures["gpu0_lowest_clock_share"] > telemetry.FALLEN_SHARE
+    assert sentences == []
+
+
+def test_a_gpu_whose_default_clock_nobody_tells_has_no_share_of_it() -> None:
+    unknown = replace(IDLE, gpus=(AT_WORK,))
+    figures, sentences = disturbance(unknown, unknown, 1.0, glances(replace(AT_WORK, sm_clock_mhz=300.0)))
+    assert "gpu0_lowest_clock_share" not in figures
+    assert sentences == []
+
+
+def test_a_gpu_that_was_throttled_in_mid_trial_is_named() -> None:
+    held = replace(AT_WORK, throttle_reasons=("power cap",))
+    _, sentences = disturbance(BESIDE, BESIDE, 1.0, [IDLE, *glances(AT_WORK, held)])
+    assert sentences == ["GPU 0 was held below its clock (power cap) while this was measured"]

@@ -8,7 +8,7 @@ import pytest
 from runs import STORED, arm, effect, memory, run, save, trial
 
 from harness.reading import effects, facts, find_results, load
-from harness.record import Placement, Rate
+from harness.record import Placement, Price, Rate
 
 
 @pytest.fixture
@@ -86,10 +86,27 @@ def test_memory_of_one_trial_is_of_one_kind(table):
     assert table(trial(gpu, gpu))["memory_bytes"].tolist() == [900, 900]
 
 
+def test_energy_stands_beside_memory_with_the_device_that_took_it(table):
+    counted = arm({"amp": "fp32"}, 2.0, price=Price(energy_j_per_item=0.5, energy_of="GPU"))
+    rows = table(trial(counted, arm({"amp": "bf16"}, 1.0, effect=effect(2.0, 1.9, 2.1, "faster"))))
+    assert rows[["energy_j_per_item", "energy_of"]].iloc[0].tolist() == [0.5, "GPU"]
+    (candidate,) = effects(rows).to_dict("records")
+    assert (candidate["baseline_energy_j_per_item"], pd.isna(candidate["energy_j_per_item"])) == (0.5, True)
+
+
 def test_what_an_arm_observed_is_a_column(table):
     arms = table(trial(arm({"workers": "0"}, 1.0, observed={"wait_share": 0.4}), arm({"workers": "1"}, 1.0)))
     assert arms["observed_wait_share"].iloc[0] == 0.4
     assert pd.isna(arms["observed_wait_share"].iloc[1])
+
+
+@pytest.mark.parametrize(("device_s", "share"), [(0.5, 0.25), (2.1, 1.0)])
+def test_a_device_clock_says_for_what_share_of_the_time_the_device_was_busy(table, device_s, share):
+    measured = arm({"amp": "fp32"}, 2.0)
+    timed = replace(measured, timing=replace(measured.timing, device_s=device_s))
+    arms = table(trial(timed, arm({"amp": "bf16"}, 1.0)))
+    assert arms["device_share"].iloc[0] == share
+    assert pd.isna(arms["device_share"].iloc[1])
 
 
 def test_where_an_arm_ran_and_what_it_implies_are_columns(table):

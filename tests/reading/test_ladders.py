@@ -5,6 +5,7 @@ from runs import arm, effect, run, save, trial
 
 from harness.reading import find_results, load
 from harness.reading.ladders import ladders
+from harness.record import Rate
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def rung(level, speedup=None, factor=1.1, gain=None, over="", **others):
 
 
 NAIVE = arm({"pipeline": "naive"}, 1.0)
+FOURFOLD = effect(4.0, 3.9, 4.1, "faster")
 
 
 def test_rungs_that_were_paired_with_those_below_keep_their_own_intervals_and_verdicts(found):
@@ -75,3 +77,20 @@ def test_rungs_under_another_technique_are_not_mixed_in(found):
     (ladder,) = found(start, *here, *there)
     assert ladder.rungs["speedup"].tolist() == [1.0, 2.0, 2.0]
     assert ladder.held == "source jpeg"
+
+
+def test_a_ladder_says_how_fast_start_and_top_are_and_how_near_the_ceilings(found):
+    link = Rate(ceiling="cuda:0 to device pinned", per_s=1e9, share=0.05)
+    products = Rate(ceiling="cuda:0 matrix bf16", per_s=1e14, share=0.14)
+    (ladder,) = found(
+        NAIVE, rung("+prefetch", 1.2), arm({"pipeline": "+cache"}, 0.25, effect=FOURFOLD, rates=[link, products])
+    )
+    assert ladder.reached == (
+        "From 1.00 images/s at the start to 4.00 images/s "
+        "(14 % of cuda:0 matrix bf16, 5.0 % of cuda:0 to device pinned) at the top."
+    )
+
+
+def test_where_no_items_were_counted_a_ladder_says_nothing_of_their_rate(found):
+    (ladder,) = found(NAIVE, rung("+prefetch", 1.2), arm({"pipeline": "+cache"}, 0.25, effect=FOURFOLD, items=None))
+    assert ladder.reached == ""

@@ -64,4 +64,5 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
 
 
 def test_the_stored_samples_are_found():
-    assert [result.name for result in find_results(STORED.parent).results] == ["run_v4", "run_v3", "run_v1", "run_v2"]
+    names = [result.name for result in find_results(STORED.parent).results]
+    assert names == ["run_v5", "run_v4", "run_v3", "run_v1", "run_v2"]

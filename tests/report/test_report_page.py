@@ -117,3 +117,11 @@ def test_a_strange_name_stays_inside_the_reports_folder(tmp_path):
     path = save(run(trial(arm({"amp": "fp32"}, 1.0))), tmp_path / "0001_..json")
     page = write_report(find_results(path).results[0], tmp_path / "reports")
     assert page == tmp_path / "reports" / "unnamed" / "index.html"
+
+
+@pytest.mark.parametrize(("cache", "labelled"), [("cold", True), ("hot", False)])
+def test_a_run_with_cold_caches_is_labelled(tmp_path, cache, labelled):
+    path = save(run(trial(arm({"amp": "fp32"}, 1.0)), settings={"cache": cache}), tmp_path / "0001_a.json")
+    said = text(write_report(find_results(path).results[0], tmp_path / "reports").read_text())
+    assert ("1 trial, 1 arm, 0 comparisons, all with cold caches" in said) == labelled
+    assert (", all with cold caches" in (tmp_path / "reports" / "a" / "summary.md").read_text()) == labelled

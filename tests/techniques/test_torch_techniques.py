@@ -9,7 +9,7 @@ import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.errors import Unavailable
 from harness.experiment import Arm, Host, Setting, find_technique, find_workload, stack
-from harness.techniques.torch.computing import float32_precision
+from harness.frameworks.torch_precision import float32_precision
 
 without_accelerator = pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
 
@@ -106,26 +106,40 @@ def test_half_of_the_cores_are_half_as_many_threads(monkeypatch: pytest.MonkeyPa
         assert torch.get_num_threads() == 2
 
 
+def flags() -> tuple[str, bool, bool]:
+    return (
+        torch.get_float32_matmul_precision(),
+        torch.backends.cuda.matmul.allow_tf32,
+        torch.backends.cudnn.allow_tf32,
+    )
+
+
 @pytest.mark.parametrize("level", ["highest", "high"])
 def test_float32_is_float32_in_products_and_convolutions_alike_and_put_back(level: str) -> None:
-    def flags() -> tuple[str, bool, bool]:
-        return (
-            torch.get_float32_matmul_precision(),
-            torch.backends.cuda.matmul.allow_tf32,
-            torch.backends.cudnn.allow_tf32,
-        )
-
     before = flags()
     with float32_precision(level):
         assert flags() == (level, level == "high", level == "high")
     assert flags() == before
 
 
+def test_an_arm_is_built_and_timed_in_full_float32_on_any_machine() -> None:
+    seen = []
+
+    def build() -> Arm:
+        seen.append(flags())
+        return Arm(step=dict)
+
+    with float32_precision("high"):
+        with stack([(find_technique("torch", "tf32"), "highest")], build).entered():
+            seen.append(flags())
+        assert flags() == ("high", True, True)
+    assert seen == [("highest", False, False)] * 2
+
+
 @without_accelerator
-@pytest.mark.parametrize("level", ["highest", "high"])
-def test_tf32_is_compared_on_an_accelerator_alone(level: str) -> None:
+def test_tf32_needs_an_accelerator() -> None:
     with pytest.raises(Unavailable, match=r"torch .* sees no accelerator"):
-        arm_with("matmul-torch", tf32=level)
+        arm_with("matmul-torch", tf32="high")
 
 
 def test_a_technique_skips_aloud_on_a_workload_without_its_option() -> None:

@@ -49,6 +49,7 @@ IN_TORCH: dict[str, dict[str, Any]] = {
     "resnet18-evaluation": {"device": "cpu"},
     "resnet18-train": {"device": "cpu"},
     "stacked-training": {"device": "cpu", "model": "bert"},
+    "stacked-training-resnet50": {"device": "cpu", "autocast": "bf16"},
 }
 IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "cnn-epoch-keras": {"steps": 3, "batch_size": 2},
@@ -66,7 +67,14 @@ IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "tf-image-training": {},
 }
 # As smaller models are.
-BUILT_ALIKE = {"long-bert-train", "regnet-train", "resnet50-evaluation", "resnet50-train", "resnet50-train-keras"}
+BUILT_ALIKE = {
+    "bert-large-train",
+    "long-bert-train",
+    "regnet-train",
+    "resnet50-evaluation",
+    "resnet50-train",
+    "resnet50-train-keras",
+}
 ELSEWHERE = {"chunked-products", "independent-chains-cupy", "stacked-chain"}  # in tests of their own
 # From files, by seeds that lie within a step, or to an answer to which one item need not matter.
 SHOWING_NO_INPUTS = {

@@ -11,6 +11,7 @@ from harness.errors import Unavailable
 from harness.experiment import Setting, find_workload
 
 TORCH = (
+    "bert-large-train",
     "bert-train",
     "burdened-training",
     "chain-torch",

@@ -118,7 +118,7 @@ def test_a_label_alone_shows_in_the_output(name: str) -> None:
         ("host-to-device-copy", {"mebibytes": 1, "device": "cpu"}, {"memory_bytes": 2**21, "to_device_bytes": 0}),
         # Forward, weights' gradients, and gradients of what the second layer reads.
         ("mlp-train", {"batch_size": 10, "device": "cpu"}, {"operations": 20 * (2 * 784 * 128 + 3 * 128 * 10)}),
-        ("mlp-train", {"autocast": "bf16", "device": "cpu"}, {"precision": ""}),
+        ("mlp-train", {"autocast": "bf16", "device": "cpu"}, {"precision": "bf16"}),
     ],
 )
 def test_the_work_is_what_a_hand_count_gives(name: str, options: dict[str, Any], work: dict[str, Any]) -> None:

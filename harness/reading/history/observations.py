@@ -10,7 +10,8 @@ Columns of the observations; the texts are categoricals, with the runs in the or
                     what is switched, to which level and from which; ``technique`` is "" for a baseline
     baseline        whether the arm is its trial's baseline
     unit            what an item is
-    size            of the problems, as the run was told: ``small`` or ``full``; "" where the file does not say
+    size            of the problems, as the run was told: ``small`` or ``full``; "" where the file does not say. Runs
+                    with cold caches are of sizes of their own, such as ``full, cold cache``: they share no series
     log_s           natural logarithm of the median seconds per item
     log_effect, log_low, log_high
                     of the speedup and its interval, which may be unbounded; missing for a baseline
@@ -24,7 +25,7 @@ Columns of the runs:
     identity        the machine as one text: a change of it opens a new era
     configuration   how it was set up, as JSON of names and values, keys sorted: a change opens a new sub-era
     settings        the run's own settings, as JSON
-    size            of the problems, as the run was told; "" where the file does not say
+    size            the same, of all observations of the run
     interrupted     whether the run was stopped before its end
     schema, foreign
                     the schema version of its file, and whether that is one of pytest-benchmark alone; only where files
@@ -134,7 +135,8 @@ def _run(result: Result) -> dict[str, Any]:
 
 
 def _size(result: Result) -> str:
-    return str(result.run.settings.get("size", ""))
+    settings = result.run.settings
+    return f"{settings.get('size', '')}{', cold cache' if settings.get('cache') == 'cold' else ''}"
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

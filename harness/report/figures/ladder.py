@@ -131,4 +131,4 @@ def _note(ladder: Ladder) -> str:
         f"their intervals, {sampled(ladder.rungs['pairs'], 'pair')} each. Bars: what a rung adds. Above, all are held "
         f"against {ladder.start}, underneath each against the rung before it: {paired}."
     )
-    return f"{told} {ladder.left_out}".rstrip()
+    return " ".join(filter(None, (told, ladder.reached, ladder.left_out)))

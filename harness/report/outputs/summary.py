@@ -13,13 +13,14 @@ from harness.reading import KeptCertificates, Result, bottlenecks, choosable, ef
 from harness.reading.attributions import attributions
 from harness.reading.ladders import Ladder, ladders
 from harness.reading.table import in_words, rows_of
+from harness.record import Run
 from harness.report.answer.places import Row
 from harness.report.answer.prices import price_in_words
 from harness.report.answer.statements import surest_of_each
 from harness.report.answer.undecided import Circumstances, circumstances
 from harness.report.certificate.words import NO_CERTIFICATE, changes_in_words, in_brief
 from harness.report.history.section import OverTime
-from harness.report.labels import taken_in_words, told_apart
+from harness.report.labels import caches_in_words, taken_in_words, told_apart
 from harness.report.machine import machine_in_words
 from harness.report.rendering import rendered
 from harness.report.side_by_side import Beside
@@ -44,12 +45,12 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Climb:
-    """A ladder: what all is held against, the cells of its table, and a sentence on the rungs without a speed."""
+    """A ladder: what all is held against, the cells of its table, and what is told below it, in sentences."""
 
     where: str
     start: str
     rungs: list[list[str]]
-    left_out: str
+    told: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +114,7 @@ def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
         taken=taken_in_words(result),
         machine=machine_in_words(run.environment.identity),
         interrupted=run.interrupted,
-        counted=_counted(found, len(run.trials)),
+        counted=_counted(run, found),
         unmeasured=_unmeasured(arms),
         paying=_surest(chosen, "faster", around)[:_MOST_PAYING],
         slowing=_surest(chosen, "slower", around)[:_MOST_SLOWING],
@@ -124,8 +125,8 @@ def _in_short(result: Result, label: str, kept: KeptCertificates) -> RunInShort:
     )
 
 
-def _counted(found: pd.DataFrame, trials: int) -> str:
-    said = f"{units.plural(len(found), 'comparison')} in {units.plural(trials, 'trial')}"
+def _counted(run: Run, found: pd.DataFrame) -> str:
+    said = f"{units.plural(len(found), 'comparison')} in {units.plural(len(run.trials), 'trial')}{caches_in_words(run)}"
     return f"{said}: {counted(found['verdict'])}" if len(found) else said
 
 
@@ -168,7 +169,7 @@ def _climb(ladder: Ladder) -> Climb:
             ]
             for rung in rows_of(ladder.rungs.iloc[1 : _MOST_RUNGS + 1])
         ],
-        left_out=ladder.left_out,
+        told=[sentence for sentence in (ladder.reached, ladder.left_out) if sentence],
     )
 
 

@@ -15,7 +15,7 @@ _OPTIONS = {  # setting: the plugin's option, and the option's default
     "budget_s": ("--accel-budget", 2.0),
     "workers": ("--accel-workers", 1),
     "noise": ("--accel-noise", 0.01),
-    "max_batch": ("--accel-max-batch", {"small": 64, "full": 1024}),
+    "max_batch": ("--accel-max-batch", {"small": 64, "full": 16384}),  # at full, a machine without a GPU tries fewer
     "max_workers": ("--accel-max-workers", "cores"),
     "seed": ("--accel-seed", 0),
 }
@@ -65,5 +65,7 @@ def _options(settings: Settings) -> Iterator[str]:
         value = settings.get(name)
         if value is not None and value != default:
             yield f"{option}={value}"
+    if settings.get("cache") == "cold":
+        yield "--accel-cold-cache"
     if settings.get("own_images") is not None:
         yield "--data-dir=FOLDER"

@@ -9,7 +9,7 @@ def _devices(host: Host) -> tuple[str, ...]:
     return ("cpu", *(host.accelerators or ("accelerator",)))
 
 
-# TF32, on by default in TensorFlow, keeps three bits more than bfloat16 and so an eighth of its error.
+# A user's program may compute in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique("tensorflow", levels=_devices, tolerance={"*": 1e-2}, recipe={"*": 'with tf.device("{level}"):'})
 def device(build: Build, level: str) -> Arm:
     """The CPU or a GPU."""
@@ -25,7 +25,7 @@ def _powers_of_four(host: Host) -> tuple[str, ...]:
     return tuple(str(4**power) for power in range((host.max_batch.bit_length() + 1) // 2))
 
 
-@technique("tensorflow", levels=_powers_of_four, same_output=False, recipe={"*": "dataset.batch({level})"})
+@technique("tensorflow", levels=_powers_of_four, same_output=False, grows=True, recipe={"*": "dataset.batch({level})"})
 def batch_size(build: Build, level: str) -> Arm:
     """How many items one step takes together."""
     return build(batch_size=int(level))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from harness.experiment import ROUNDING, Arm, Build, technique
+from harness.experiment import Arm, Build, technique
 
 
-# TF32, on by default in cuDNN's convolutions, keeps ten bits of the fraction: 5e-4 per factor.
 @technique(
     "torch",
     levels=("numpy", "torch-cpu", "torch-accelerator"),
-    tolerance={"torch-accelerator": 2e-3, "*": ROUNDING},
     recipe={
         "torch-cpu": "array = torch.from_numpy(array)  # once, then PyTorch's functions",
         "torch-accelerator": 'array = torch.from_numpy(array).to("{device}")  # once, then PyTorch\'s functions',

@@ -14,7 +14,7 @@ def _devices(host: Host) -> tuple[str, ...]:
     return ("cpu", *(host.accelerators or ("accelerator",)))
 
 
-# TF32, on by default in cuDNN's convolutions, keeps three bits more than bfloat16 and so an eighth of its error.
+# A user's program may convolve in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique(
     "torch", levels=_devices, tolerance={"*": 1e-2}, recipe={"*": 'model.to("{level}"); batch = batch.to("{level}")'}
 )
@@ -54,7 +54,9 @@ def _doublings(host: Host) -> tuple[str, ...]:
     return tuple(str(2**power) for power in range(host.max_batch.bit_length()))
 
 
-@technique("torch", levels=_doublings, same_output=False, recipe={"*": "DataLoader(data, batch_size={level})"})
+@technique(
+    "torch", levels=_doublings, same_output=False, grows=True, recipe={"*": "DataLoader(data, batch_size={level})"}
+)
 def batch_size(build: Build, level: str) -> Arm:
     """How many items one step takes together."""
     return build(batch_size=int(level))
@@ -101,30 +103,13 @@ def memory_format(build: Build, level: str) -> Arm:
 )
 def tf32(build: Build, level: str) -> Arm:
     """Products and convolutions of float32 in float32, or with the ten bits of fraction that TensorFloat-32 keeps."""
-    need_accelerator()
-    import torch
+    if level == "high":
+        _need_tf32()
+    from harness.frameworks.torch_precision import float32_precision  # here: pytest's own process imports no framework
 
-    if not (torch.cuda.is_available() and torch.cuda.is_tf32_supported()):
-        raise Unavailable(f"the accelerator has no TensorFloat-32 that torch {torch.__version__} knows of")
-    return build().inside(float32_precision, level)
-
-
-@contextmanager
-def float32_precision(level: str) -> Iterator[None]:
-    """Let cuBLAS and cuDNN both compute float32 at this precision, and put their own back.
-
-    By PyTorch's older names: once the newer ones were used, asking by the older ones is an error (seen in 2.13).
-    """
-    import torch
-
-    products, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision(level)
-    torch.backends.cudnn.allow_tf32 = level != "highest"
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(products)
-        torch.backends.cudnn.allow_tf32 = convolutions
+    with float32_precision(level):  # in which a graph is recorded, if one is
+        arm = build()
+    return arm.inside(float32_precision, level)
 
 
 @contextmanager
@@ -145,3 +130,11 @@ def need_accelerator() -> None:
     from harness.workloads.torch import devices  # here, because pytest's own process imports no framework
 
     devices.accelerator()
+
+
+def _need_tf32() -> None:
+    need_accelerator()
+    import torch
+
+    if not (torch.cuda.is_available() and torch.cuda.is_tf32_supported()):
+        raise Unavailable(f"the accelerator has no TensorFloat-32 that torch {torch.__version__} knows of")

@@ -21,7 +21,7 @@ SIGMA_PX = 2.0
 FACTOR = 0.625  # of both sides; every height and width below comes out whole
 BINS = 256
 BLUR = 2 * (9 + 16)  # per number: in each direction a symmetric kernel of 17 takes 9 products and 16 sums
-TOLERANCE = 2e-3  # what TF32 may cost, in which cuDNN convolves by default; a wrong border costs ten times as much
+TOLERANCE = 2e-3  # far above rounding; a wrong border costs ten times as much
 
 Compute = Callable[[ArrayLibrary, Any], Any]
 Reference = Callable[[np.ndarray], np.ndarray]

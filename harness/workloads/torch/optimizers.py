@@ -18,9 +18,9 @@ IMPLEMENTATIONS: dict[str, dict[str, bool]] = {
 }
 
 
-def sgd(implementation: str | None = None) -> Callable[[Any], Any]:
+def sgd(implementation: str | None = None, *, lr: float = 0.01) -> Callable[[Any], Any]:
     """Return what makes SGD with momentum for a model's parameters."""
-    return partial(torch.optim.SGD, lr=0.01, momentum=0.9, **_flags(implementation))
+    return partial(torch.optim.SGD, lr=lr, momentum=0.9, **_flags(implementation))
 
 
 def adamw(implementation: str | None = None) -> Callable[[Any], Any]:

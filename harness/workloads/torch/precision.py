@@ -21,15 +21,11 @@ class Precision:
     def __init__(self, name: str, device: Any) -> None:
         if name not in _DTYPES:
             raise BadInput(f"unknown precision {name!r}; expected one of: {', '.join(_DTYPES)}")
+        self.name = name
         self._device = device
         self._dtype = _DTYPES[name]
         self._scaler = torch.amp.GradScaler(device.type, enabled=name == "fp16")
         self._first_scale = self._scaler.state_dict()
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether some of it is computed in less than float32."""
-        return self._dtype is not None
 
     @property
     def may_skip_steps(self) -> bool:
@@ -38,7 +34,7 @@ class Precision:
 
     def autocast(self) -> Any:
         """Return the context in which a model computes."""
-        return torch.autocast(self._device.type, dtype=self._dtype, enabled=self.is_mixed)
+        return torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not None)
 
     def backward(self, loss: Any) -> None:
         """Add the gradients of a loss."""

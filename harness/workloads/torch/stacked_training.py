@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from harness.errors import BadInput, Unavailable
@@ -33,29 +34,40 @@ def stacked_training(
 
     place = devices.chosen(device)
     items = setting.choose(small=8, full=128)
-    _check(model, memory_format, batch_size, items)
+    need_batch(batch_size, items)
+    if model == "bert" and memory_format != "contiguous":
+        raise Unavailable("BERT has no convolutions, whose channels a memory format could move")
     problem, dataset = _problem(setting, model, items)
     trainer = Trainer(problem.model, seed=setting.seed, device=place, autocast=autocast, memory_format=memory_format)
     epochs = _epochs(setting, dataset, items=items, batch_size=batch_size, workers=workers, pin_memory=pin_memory)
-
-    def step() -> Any:
-        for number, batch in enumerate(epochs, start=1):
-            sent = (part.to(place, non_blocking=non_blocking) for part in batch)
-            output = trainer.train_on(*trainer.laid_out(*sent))
-            if log_interval and number % log_interval == 0:
-                output[0].item()  # what the host waits for, and what is measured
-        return output
-
+    step = epoch(trainer, epochs, log_interval, non_blocking)
     arm = trainer.arm(step, problem.network, items, sent_bytes=items * problem.item_bytes, close=epochs.close)
     return compiled(arm, trainer.model, compile_mode, setting, autocast, memory_format, batch_size)
 
 
-def _check(model: str, memory_format: str, batch_size: int, items: int) -> None:
-    """Refuse what makes no difference to the model, or does not fit into an epoch."""
-    if batch_size > items:
-        raise Unavailable(f"an epoch has {items} items here, too few for a batch of {batch_size}")
-    if model == "bert" and memory_format != "contiguous":
-        raise Unavailable("BERT has no convolutions, whose channels a memory format could move")
+def need_batch(size: int, items: int) -> None:
+    """Make a batch unavailable that does not fit into an epoch."""
+    if size > items:
+        raise Unavailable(f"an epoch has {items} items here, too few for a batch of {size}")
+
+
+def epoch(
+    trainer: Any, batches: Iterable[Any], log_interval: int | None, non_blocking: bool
+) -> Callable[[], tuple[Any, Any]]:
+    """Return what sends every batch to a trainer's device and trains on it, and returns the last one's loss and logits.
+
+    The loss is read in every ``log_interval``-th step, or in none.
+    """
+
+    def step() -> tuple[Any, Any]:
+        for number, batch in enumerate(batches, start=1):
+            sent = (part.to(trainer.device, non_blocking=non_blocking) for part in batch)
+            output: tuple[Any, Any] = trainer.train_on(*trainer.laid_out(*sent))
+            if log_interval and number % log_interval == 0:
+                output[0].item()  # what the host waits for, and what is measured
+        return output
+
+    return step
 
 
 def _epochs(setting: Setting, dataset: Any, *, workers: int, **options: Any) -> Any:

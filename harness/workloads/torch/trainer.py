@@ -131,7 +131,7 @@ class Trainer:
         weights_bytes = 0 if self._precision.may_skip_steps else 4 * sum(weight.nbytes for weight in self.parameters())
         return network.learning(
             learnt,
-            precision="" if self._precision.is_mixed else "fp32",
+            precision=self._precision.name,
             memory_bytes=read_bytes + weights_bytes,
             to_device_bytes=0 if self.device.type == "cpu" else sent_bytes,
         )

@@ -178,6 +178,20 @@ def bert_train(setting: Setting) -> tuple[Any, int]:
 
 
 @workload("torch", unit="sequence", family=_arm)
+def bert_large_train(setting: Setting) -> tuple[Any, int]:
+    """Training step of a BERT classifier: six layers of 128 on 64 tokens at small size, BERT-large on 128 at full."""
+    from harness.workloads.torch import models
+
+    problem = models.bert(  # Devlin et al. 2018, arXiv 1810.04805, section 3
+        **setting.choose(
+            small={"layers": 6, "hidden": 128, "vocabulary": 8192, "tokens": 64},
+            full={"layers": 24, "hidden": 1024, "vocabulary": 30522, "tokens": 128},
+        )
+    )
+    return problem, setting.choose(small=4, full=64)
+
+
+@workload("torch", unit="sequence", family=_arm)
 def long_bert_train(setting: Setting) -> tuple[Any, int]:
     """Training step of a BERT classifier on 512 tokens: four layers of 64 at small size, BERT-base at full."""
     from harness.workloads.torch import models

@@ -82,7 +82,8 @@ def test_a_ladder_stands_rung_by_rung_with_what_each_adds(summary_of):
     )
     assert "On net (torch), so far over naive, and each over the rung below:\n\n| rung |" in text
     assert "| +prefetch | 2.00× (1.90–2.10) | 2.00× (1.90–2.10) |" in text
-    assert "| +cache | 1.80× (1.70–1.90) | ▼ 0.900× (0.890–0.910) |\n\nNot measured: +gpu (no accelerator).\n" in text
+    assert "| +cache | 1.80× (1.70–1.90) | ▼ 0.900× (0.890–0.910) |\n\nFrom 1.00 images/s at the start" in text
+    assert " to 1.82 images/s at the top.\n\nNot measured: +gpu (no accelerator).\n" in text
     assert "\n\n\n" not in text
 
 

@@ -8,6 +8,7 @@ import pytest
 from runs import arm, effect, run, save, trial
 
 from harness.reading import find_results
+from harness.record import Price
 from harness.report import write_report
 
 
@@ -116,3 +117,18 @@ def test_how_it_was_measured_and_the_command_stand_in_it(section_of):
         "pytest benchmarks/test_amp.py::test_amp -k '[net-amp-' --benchmark-save=again "
         "--accel-size=small --accel-budget=0.7" in said
     )
+
+
+def test_how_busy_the_device_was_stands_in_a_column_where_an_arm_has_a_device_clock(section_of):
+    said = text(section_of(BASELINE, slow_to_start(device_s=0.0025)))
+    assert "device busy" in said
+    assert " 25 % " in said
+    assert "device busy" not in section_of(BASELINE, slow_to_start())
+
+
+def test_energy_stands_beside_memory_where_it_is_known(section_of):
+    hungry = replace(BASELINE, price=Price(energy_j_per_item=0.0123, energy_of="GPU"))
+    said = text(section_of(hungry, slow_to_start()))
+    assert "energy per item" in said
+    assert "12.3 mJ (GPU)" in said
+    assert "energy per item" not in text(section_of(BASELINE, slow_to_start()))

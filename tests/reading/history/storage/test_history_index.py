@@ -205,6 +205,13 @@ def test_the_size_of_the_problems_is_told(tmp_path):
     assert set(kept.observations["size"]) == {"small"}
 
 
+def test_hot_and_cold_caches_share_no_series(tmp_path):
+    for number, cache in ((1, "hot"), (2, "cold")):
+        made = measured(number, settings={"size": "small", "cache": cache})
+        save(made, tmp_path / f"000{number}_a.json", taken=f"2026-01-0{number}T00:00:00+00:00")
+    assert history(tmp_path).runs["size"].tolist() == ["small", "small, cold cache"]
+
+
 def test_many_files_are_read_by_several_processes_in_the_same_order(results):
     for number in range(4, 40):
         save(measured(number), results / "m" / f"{number:04}_run.json", taken=f"2026-02-01T00:00:{number:02}+00:00")
