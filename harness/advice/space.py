@@ -8,7 +8,7 @@ from itertools import combinations, product
 from math import prod
 from random import Random
 
-from harness.experiment import Levels
+from harness.experiment import Levels, named
 
 Configuration = tuple[str, ...]  # one level for each axis
 
@@ -69,8 +69,7 @@ class Space:
 
     def named(self, configuration: Configuration) -> str:
         """Return what is switched in words, such as ``amp bf16, threads all``."""
-        changes = self.changes(configuration).items()
-        return ", ".join(f"{name.replace('_', '-')} {level}" for name, level in changes) or "nothing switched"
+        return switched(self.changes(configuration))
 
     def reference(self, configuration: Configuration) -> Configuration:
         """Return the configuration that computes the same with as little switched as possible."""
@@ -142,6 +141,11 @@ class Space:
     def _computed(self, configuration: Configuration) -> list[str]:
         places = zip(self.axes, configuration, strict=True)
         return [axis.computes[axis.levels.index(level)] for axis, level in places]
+
+
+def switched(changes: Levels) -> str:
+    """Return in words what is not at its baseline."""
+    return named(changes) or "nothing switched"
 
 
 def _evenly(levels: tuple[str, ...], count: int, coin: Random) -> list[str]:

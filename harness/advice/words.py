@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.advice.outcome import Advice, Compared, Tried
-from harness.experiment import Levels
+from harness.advice.space import switched
 from harness.units import error, minutes, percent, plural, ratio, size, speedup
 
 OVERRUN = 1.3  # times the budget: from here on the reason is told
@@ -27,13 +27,13 @@ def as_text(advice: Advice) -> str:
 
 
 def _answer(advice: Advice) -> Iterator[str]:
-    where = f"{advice.workload} ({advice.framework})"
+    where, chosen = f"{advice.workload} ({advice.framework})", switched(advice.changes)
     if not advice.changes:
         yield f"{where}: leave it as it is; nothing that was tried is faster and keeps the limits."
     elif advice.gain is None:
-        yield f"{where}: {_named(advice.changes)}."
+        yield f"{where}: {chosen}."
     else:
-        yield f"{where}: {_named(advice.changes)} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
+        yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
         if advice.gain.verdict != "faster":
             yield f"The verdict over the baseline is {advice.gain.verdict}: a longer --budget tells more."
     memory = [f"peak memory {size(advice.memory_bytes)}"] if advice.memory_bytes is not None else []
@@ -60,7 +60,7 @@ def _surety(advice: Advice) -> Iterator[str]:
         f"(one of them wrongly so in at most {percent(advice.alpha)} of searches)."
     )
     if left:
-        yield f"Not told apart from it in this time: {'; '.join(_named(each.changes) for each in left)}."
+        yield f"Not told apart from it in this time: {'; '.join(switched(each.changes) for each in left)}."
     if advice.configurations > tried:
         yield f"{plural(advice.configurations - tried, 'configuration')} never tried may be faster."
     if advice.untried:
@@ -69,7 +69,7 @@ def _surety(advice: Advice) -> Iterator[str]:
     if advice.spent_s > OVERRUN * advice.budget_s:
         yield (
             f"It took longer than the {minutes(advice.budget_s)} of its budget: {minutes(advice.dearest_s)} alone went "
-            f"into building, starting and timing {_named(advice.dearest)} and what it was timed beside."
+            f"into building, starting and timing {switched(advice.dearest)} and what it was timed beside."
         )
 
 
@@ -77,7 +77,7 @@ def _tried(advice: Advice) -> Iterator[str]:
     yield "Tried, the fastest first:"
     for each in advice.tried[:SHOWN]:
         about = speedup(each.speedup) if each.speedup is not None else "–"
-        yield f"  {about:>7}  {_named(each.changes)}: {_fate(each, advice)}"
+        yield f"  {about:>7}  {switched(each.changes)}: {_fate(each, advice)}"
     if len(advice.tried) > SHOWN:
         yield f"  and {len(advice.tried) - SHOWN} more; --json lists all"
 
@@ -94,10 +94,6 @@ def _left_out(advice: Advice) -> Iterator[str]:
     if advice.left_out:
         yield "Left out:"
         yield from (f"  {name.replace('_', '-')}: {reason}" for name, reason in advice.left_out.items())
-
-
-def _named(changes: Levels) -> str:
-    return ", ".join(f"{name.replace('_', '-')} {level}" for name, level in changes.items()) or "nothing switched"
 
 
 def _ratio(compared: Compared) -> str:

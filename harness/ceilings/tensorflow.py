@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 from harness.ceilings.probe import HOST_BYTES, Probe, link, matrix, memory
 from harness.experiment import Arm
+from harness.frameworks.tensorflow import tensor_float_32
 
 COLUMNS = 1024
 GPU_BYTES = 2**33  # TensorFlow does not tell how much is free; what does not fit is left out
@@ -51,18 +51,7 @@ def _product(place: str, dtype: tf.DType, tf32: bool, side: int) -> Iterator[Arm
     with tf.device(place):
         a, b = (tf.cast(tf.random.normal((side, side)), dtype) for _ in "ab")
     arm = Arm(step=lambda: tf.matmul(a, b), items=2 * side**3).inside(tf.device, place)
-    yield arm.inside(_tensor_float_32, tf32)
-
-
-@contextmanager
-def _tensor_float_32(enabled: bool) -> Iterator[None]:
-    """Let products of float32 matrices be computed in TF32, or forbid it, and put the setting back."""
-    before = tf.config.experimental.tensor_float_32_execution_enabled()
-    tf.config.experimental.enable_tensor_float_32_execution(enabled)
-    try:
-        yield
-    finally:
-        tf.config.experimental.enable_tensor_float_32_execution(before)
+    yield arm.inside(tensor_float_32, tf32)
 
 
 def _to_device(place: str, size: int) -> Iterator[Arm]:

@@ -6,7 +6,7 @@ import gc
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,17 @@ _OUT_OF_MEMORY = (
     "cudnn_status_alloc_failed",
     "dst tensor is not initialized",
 )
+
+
+@contextmanager
+def tensor_float_32(enabled: bool) -> Iterator[None]:
+    """Let products and convolutions of float32 be computed in TF32, or forbid it, and put the setting back."""
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(enabled)
+    try:
+        yield
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(before)
 
 
 class TensorFlow:
@@ -127,15 +138,9 @@ class TensorFlow:
         """Seed the generators of Python, NumPy, TensorFlow and Keras."""
         keras.utils.set_random_seed(seed)
 
-    @contextmanager
-    def full_float32(self) -> Iterator[None]:
-        """Forbid TF32, which TensorFlow takes by default, and put its own back."""
-        before = tf.config.experimental.tensor_float_32_execution_enabled()
-        tf.config.experimental.enable_tensor_float_32_execution(False)
-        try:
-            yield
-        finally:
-            tf.config.experimental.enable_tensor_float_32_execution(before)
+    def full_float32(self) -> AbstractContextManager[None]:
+        """Forbid TF32, which TensorFlow takes by default."""
+        return tensor_float_32(False)
 
     def accelerators(self) -> tuple[str, ...]:
         """Return the GPUs that TensorFlow can use, such as ``("GPU:0",)``."""

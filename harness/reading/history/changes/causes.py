@@ -15,24 +15,22 @@ def what_changed(runs: pd.DataFrame, at: int, framework: str) -> str:
     Where nothing did, but something did at a single run close by, that is told with its run: a step among scattered
     values is dated to a run or two.
     """
-    found = _near(runs, at, framework)
-    if told := found.pop(at, ""):
+    if told := _at(runs, at, framework):
         return f"{told} at that run"
+    found = [(place, told) for place in _close_by(runs, at) if (told := _at(runs, place, framework))]
     if len(found) != 1:
         return "nothing known changed at that run"
-    ((place, told),) = found.items()
+    ((place, told),) = found
     return f"nothing known changed at that run, but close by, at run {runs.index[place].rpartition('/')[2]}: {told}"
 
 
 def did_change(runs: pd.DataFrame, at: int, framework: str) -> bool:
     """Say whether anything that may have changed the numbers did so at that run, or close by."""
-    return bool(_near(runs, at, framework))
+    return any(_at(runs, place, framework) for place in (at, *_close_by(runs, at)))
 
 
-def _near(runs: pd.DataFrame, at: int, framework: str) -> dict[int, str]:
-    """Return what changed at that run and close by, by the place of the run."""
-    near = [place for place in range(at - _NEAR, at + _NEAR + 1) if 0 < place < len(runs)]
-    return {place: told for place in near if (told := _at(runs, place, framework))}
+def _close_by(runs: pd.DataFrame, at: int) -> list[int]:
+    return [place for place in range(at - _NEAR, at + _NEAR + 1) if 0 < place < len(runs) and place != at]
 
 
 def _at(runs: pd.DataFrame, place: int, framework: str) -> str:
