@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import platform
 import re
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,10 +17,10 @@ from typing import Any
 
 import cpuinfo
 import joblib
-import msgspec
 import psutil
 
 from harness import nvml
+from harness.identity import cpu_signature
 from harness.record import Environment, Gpu, Identity
 
 # Variables that change the speed of numerical code. Their values are recorded, so none may hold a secret or a path.
@@ -60,7 +58,19 @@ VARIABLES = (
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )
 _SYSTEM = Path("/sys")
-_NOISE_IN_NAMES = re.compile(r"\((?:r|tm|c)\)|\b(?:cpu|processor|[\d]+-core|with .* graphics)\b|@.*", re.IGNORECASE)
+_CPUINFO = Path("/proc/cpuinfo")
+_KERNELS_WORDS = {  # of /proc/cpuinfo, and what py-cpuinfo calls them
+    "model name": "name",
+    "cpu family": "family",
+    "CPU implementer": "implementer",
+    "CPU part": "part",
+    "CPU variant": "variant",
+    "Features": "flags",
+}
+_INSTRUCTIONS = (  # that kernels for arithmetic choose by
+    *("avx2", "f16c", "fma", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
+    *("amx_bf16", "amx_fp16", "amx_int8", "asimd", "asimddp", "asimdhp", "bf16", "i8mm", "sve", "sve2"),
+)
 _DEVICE_ID = re.compile(r"(GPU|MIG)-[0-9A-Fa-f-]+")
 
 
@@ -77,20 +87,12 @@ def identify() -> Identity:
         for gpu in states
     ]
     return Identity(
-        cpu_model=_cpu_model(),
+        cpu_model=processor()["name"],
+        cpu_signature=cpu_signature(processor()),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         memory_gib=_coarse_gib(psutil.virtual_memory().total, parts=8),
         gpus=sorted(found, key=lambda gpu: (gpu.name, gpu.uuid_hash)),
     )
-
-
-def machine_key(identity: Identity) -> str:
-    """Return the name of the machine's folder, such as ``amd-epyc-2c-24g-1f3a9c``: what it is, and a hash of that."""
-    counts = Counter(gpu.name for gpu in identity.gpus)
-    gpus = [f"{_slug(name)}-x{count}" for name, count in counts.items()]
-    content = json.dumps(msgspec.to_builtins(identity), sort_keys=True)
-    cpu = f"{_slug(identity.cpu_model)}-{identity.cpu_cores}c-{identity.memory_gib}g"
-    return "-".join([cpu, *gpus])[:100].strip("-") + "-" + hashlib.sha256(content.encode()).hexdigest()[:6]
 
 
 def configuration() -> dict[str, str]:
@@ -105,6 +107,7 @@ def configuration() -> dict[str, str]:
         "cpu.logical_cores": psutil.cpu_count,
         "cpu.available_cores": joblib.cpu_count,
         "cpu.quota_cores": _quota_cores,
+        "cpu.instructions": _instructions,
         "cpu.governor": lambda: _settings("devices/system/cpu/cpu*/cpufreq/scaling_governor"),
         "cpu.boost": lambda: _settings("devices/system/cpu/cpufreq/boost"),
         "memory.transparent_huge_pages": _huge_pages,
@@ -152,14 +155,24 @@ def _texts(name: str, value: Any) -> dict[str, str]:
 
 
 @cache
-def _cpu_model() -> str:
-    """Return the processor's name: the kernel's word where it has one, since asking py-cpuinfo takes long."""
+def processor() -> dict[str, str]:
+    """Return what the processor says of itself: from the kernel where it tells, since asking py-cpuinfo takes long."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        first = _CPUINFO.read_text().partition("\n\n")[0]
     except OSError:
-        lines = []
-    named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return named or str(cpuinfo.get_cpu_info().get("brand_raw") or platform.machine() or "unknown CPU")
+        first = ""
+    lines = (line.partition(":") for line in first.splitlines())
+    told = {_KERNELS_WORDS.get(name.strip(), name.strip()): value.strip() for name, _, value in lines}
+    if "name" not in told:
+        asked = cpuinfo.get_cpu_info()
+        told = {name: " ".join(value) if name == "flags" else str(value) for name, value in asked.items()} | told
+        told["name"] = str(asked.get("brand_raw") or platform.machine() or "unknown CPU")
+    return told
+
+
+def _instructions() -> str:
+    flags = processor().get("flags", "").split()
+    return ", ".join(name for name in _INSTRUCTIONS if name in flags)
 
 
 def _coarse_gib(size_bytes: int, *, parts: int) -> int:
@@ -176,11 +189,6 @@ def _coarse_gib(size_bytes: int, *, parts: int) -> int:
 
 def _hashed(identifier: str) -> str:
     return hashlib.sha256(identifier.encode()).hexdigest()[:12] if identifier else ""
-
-
-def _slug(name: str) -> str:
-    words = _NOISE_IN_NAMES.sub(" ", name).lower()
-    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-") or "unknown"
 
 
 def _operating_system() -> str:

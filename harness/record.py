@@ -9,6 +9,7 @@ Schema history:
     3  courses in time: an arm's warm-up, a candidate's ratios in the order in which they were measured
     4  ladders: a rung's speedup over the rung below, with which it was paired too; what a technique is, in a sentence
     5  what a device says: the time of an iteration by its own clock, the energy of an item
+    6  a processor's signature, which tells it from another one of the same name
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -202,9 +203,13 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """The machine itself: what a change of would make it another machine."""
+    """The machine itself: what a change of would make it another machine.
+
+    ``cpu_signature`` is family, model and stepping of an x86 processor, implementer, part and variant of an Arm one.
+    """
 
     cpu_model: str
+    cpu_signature: str = ""
     cpu_cores: int
     memory_gib: int
     gpus: list[Gpu] = field(default_factory=list)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harness.errors import UnreadableResult
+from harness.identity import cpu_signature, machine_key
 from harness.record import KEY, SCHEMA_VERSION, Run, TrialRecord
 from harness.untrusted import LONGEST_TEXT, as_schema, read_document, shown
+
+_SIGNED = 6  # the first schema version that tells a processor's signature
+PARTS = (KEY, "machine_info")  # of a result file that `from_json` looks at
 
 
 def to_json(run: Run | TrialRecord) -> dict[str, Any]:
@@ -24,7 +29,7 @@ def read_run(path: Path) -> Run:
     Raises:
         UnreadableResult: the file is truncated, too large, of a newer schema, not ours, or does not follow the schema.
     """
-    return from_json(read_document(path, KEY), source=str(path))
+    return from_json(read_document(path, *PARTS), source=str(path))
 
 
 def from_json(document: Any, *, source: str) -> Run:
@@ -40,7 +45,18 @@ def from_json(document: Any, *, source: str) -> Run:
             f"{source}: not a result of accelbench (no {KEY!r} key); "
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )
-    return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")
+    run = as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")
+    return run if run.schema_version >= _SIGNED else _signed(run, document.get("machine_info"))
+
+
+def _signed(run: Run, machine_info: Any) -> Run:
+    """Return a run of a machine with its processor's signature, which older files have in pytest-benchmark's words."""
+    cpu = machine_info.get("cpu") if isinstance(machine_info, dict) else None
+    signature = cpu_signature(cpu) if isinstance(cpu, dict) else ""
+    if not signature:
+        return run
+    identity = replace(run.environment.identity, cpu_signature=signature)
+    return replace(run, machine=machine_key(identity), environment=replace(run.environment, identity=identity))
 
 
 def _readable(value: Any) -> Any:

@@ -23,7 +23,7 @@ from harness.record import (
 from harness.stored import to_json
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
-REAL = Path(__file__).parents[1] / "results" / "amd-epyc-2c-24g-a1616a" / "0009_quick.json"  # of the whole suite
+REAL = Path(__file__).parents[1] / "results" / "amd-epyc-2c-24g-6aaf2b" / "0009_quick.json"  # of the whole suite
 
 
 def arm(levels: dict[str, str], median_s: float | None = None, **fields: Any) -> ArmRecord:

@@ -2,7 +2,6 @@
 
 import getpass
 import platform
-import re
 import socket
 import subprocess
 import sys
@@ -14,10 +13,9 @@ import psutil
 import pytest
 
 from harness import environment, nvml
+from harness.identity import machine_key
 from harness.nvml import GpuState
-from harness.record import Gpu, Identity
 
-IDENTITY = Identity(cpu_model="AMD EPYC", cpu_cores=2, memory_gib=24)
 H200 = GpuState(name="NVIDIA H200", uuid="GPU-8a1f", memory_bytes=143771 * 2**20, sm_clock_mhz=1980.0, power_w=301.5)
 
 
@@ -30,49 +28,13 @@ def have_memory(monkeypatch: pytest.MonkeyPatch, gib: float) -> None:
 
 
 def test_a_thousand_readings_of_this_machine_give_one_key() -> None:
-    assert len({environment.machine_key(environment.identify()) for _ in range(1000)}) == 1
+    assert len({machine_key(environment.identify()) for _ in range(1000)}) == 1
 
 
 def test_a_new_process_gives_the_same_key() -> None:
-    code = "from harness.environment import *; print(machine_key(identify()))"
+    code = "from harness.environment import *; from harness.identity import *; print(machine_key(identify()))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == environment.machine_key(environment.identify())
-
-
-def test_the_key_says_what_the_machine_is() -> None:
-    assert re.fullmatch(r"amd-epyc-2c-24g-[0-9a-f]{6}", environment.machine_key(IDENTITY))
-
-
-def test_the_key_counts_the_gpus_of_each_kind() -> None:
-    gpus = [Gpu(name="NVIDIA H200", memory_gib=140, uuid_hash=digits) for digits in ("a", "b")]
-    key = environment.machine_key(replace(IDENTITY, gpus=gpus))
-    assert re.fullmatch(r"amd-epyc-2c-24g-nvidia-h200-x2-[0-9a-f]{6}", key)
-
-
-def test_another_gpu_of_the_same_kind_is_another_machine() -> None:
-    keys = {
-        environment.machine_key(replace(IDENTITY, gpus=[Gpu(name="NVIDIA H200", memory_gib=140, uuid_hash=digits)]))
-        for digits in ("a", "b")
-    }
-    assert len(keys) == 2
-
-
-@pytest.mark.parametrize(
-    ("model", "slug"),
-    [
-        ("Intel(R) Xeon(R) Platinum 8480+", "intel-xeon-platinum-8480"),
-        ("Intel(R) Xeon(R) CPU @ 2.20GHz", "intel-xeon"),
-        ("AMD EPYC 7B12 64-Core Processor", "amd-epyc-7b12"),
-        ("AMD Ryzen 7 7840U w/ Radeon 780M Graphics", "amd-ryzen-7-7840u-w-radeon-780m-graphics"),
-        ("Apple M2 Pro", "apple-m2-pro"),
-        ("../../etc", "etc"),
-        ("龍芯", "unknown"),
-    ],
-)
-def test_the_key_is_safe_as_a_folder_whatever_the_processor_is_called(model: str, slug: str) -> None:
-    key = environment.machine_key(replace(IDENTITY, cpu_model=model))
-    assert key.startswith(f"{slug}-2c-24g-")
-    assert re.fullmatch(r"[a-z0-9-]{1,110}", key)
+    assert printed.strip() == machine_key(environment.identify())
 
 
 @pytest.mark.parametrize(
@@ -91,6 +53,38 @@ def test_clocks_power_and_order_of_the_gpus_are_not_their_identity(monkeypatch: 
     first = environment.identify()
     have_gpus(monkeypatch, other, replace(H200, sm_clock_mhz=345.0, power_w=75.0, temperature_c=80.0))
     assert environment.identify() == first
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "signature", "instructions"),
+    [
+        (
+            "model name : AMD EPYC\ncpu family : 25\nmodel : 17\nstepping : 1\nflags : avx2 avx512f fma\n\nmodel : 1\n",
+            *("AMD EPYC", "25-17-1", "avx2, fma, avx512f"),
+        ),
+        (
+            "processor : 0\nFeatures : fp asimd sve\nCPU implementer : 0x41\nCPU variant : 0x1\nCPU part : 0xd40\n",
+            *("Neoverse-V1", "0x41-0xd40-0x1", "asimd, sve"),
+        ),
+        ("", "Neoverse-V1", "", "avx2, f16c"),
+    ],
+    ids=["x86", "arm", "another system"],
+)
+def test_the_processor_is_what_the_kernel_says_or_else_py_cpuinfo(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: str, name: str, signature: str, instructions: str
+) -> None:
+    kernels_word = tmp_path / "cpuinfo"
+    kernels_word.write_text(told)
+    asked = {"brand_raw": "Neoverse-V1", "flags": ["avx2", "f16c"]}
+    monkeypatch.setattr(environment, "_CPUINFO", kernels_word)
+    monkeypatch.setattr(environment.cpuinfo, "get_cpu_info", lambda: asked)
+    environment.processor.cache_clear()
+    try:
+        identity = environment.identify()
+        assert (identity.cpu_model, identity.cpu_signature) == (name, signature)
+        assert environment.configuration()["cpu.instructions"] == instructions
+    finally:
+        environment.processor.cache_clear()
 
 
 def test_a_gpus_serial_identifier_is_never_written_down(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from runs import STORED, arm, effect, run, save, trial
 
 from harness import record
 from harness.errors import UnreadableResult
+from harness.identity import machine_key
 from harness.record import Price
 from harness.stored import from_json, read_run, to_json
 
@@ -78,6 +79,32 @@ def test_the_stored_file_of_schema_version_5_is_read_for_ever():
     assert one.flags == []
 
 
+def test_the_stored_file_of_schema_version_6_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v6.json"))
+    assert stored.schema_version == 6
+    assert stored.environment.identity.cpu_signature == "25-1-1"
+    assert stored.machine == machine_key(stored.environment.identity)
+    assert stored.environment.configuration["cpu.instructions"] == "avx2, f16c, fma"
+
+
+def test_a_file_older_than_signatures_has_the_one_that_pytest_benchmark_noted():
+    stored = to_json(run(trial(arm({"amp": "fp32"}, 2.0))))
+    noted = {"cpu": {"family": 25, "model": 17, "stepping": 1}}
+    older, newer = (
+        from_json({"accelbench": stored | {"schema_version": version}, "machine_info": noted}, source="a.json")
+        for version in (5, 6)
+    )
+    assert (newer.environment.identity.cpu_signature, newer.machine) == ("", run().machine)
+    assert older.environment.identity.cpu_signature == "25-17-1"
+    assert older.machine == machine_key(older.environment.identity)
+
+
+@pytest.mark.parametrize("noted", [None, [], {}, {"cpu": None}, {"cpu": {"family": {}, "model": 17}}])
+def test_a_file_older_than_signatures_keeps_its_machine_where_nothing_was_noted(noted):
+    document = {"accelbench": to_json(run()) | {"schema_version": 5}, "machine_info": noted}
+    assert from_json(document, source="a.json").machine == run().machine
+
+
 def test_a_number_that_is_not_finite_is_left_out_of_a_file(tmp_path):
     wild = arm({"amp": "fp16"}, price=Price(error=math.inf), observed={"wait_share": math.nan, "rss_bytes": 2.0})
     (read,) = read_run(save(run(trial(wild)), tmp_path / "0001_a.json")).trials[0].arms
@@ -128,8 +155,10 @@ def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
-    path = edited(tmp_path, schema_version=6)
-    assert complaint(path) == f"{path}: schema version 6, this accelbench reads up to 5; upgrade accelbench"
+    newest = record.SCHEMA_VERSION
+    path = edited(tmp_path, schema_version=newest + 1)
+    said = f"{path}: schema version {newest + 1}, this accelbench reads up to {newest}; upgrade accelbench"
+    assert complaint(path) == said
 
 
 @pytest.mark.parametrize("document", ['{"benchmarks": []}', "[]", "3", '{"accelbench": []}', "null"])

@@ -13,11 +13,12 @@ from harness.calibration.neighbours import busy_neighbours, half_of_the_cores
 from harness.calibration.progress import Progress
 from harness.calibration.schedule import FULL, QUICK, Extent, Task, tasks
 from harness.certificate import SCHEMA_VERSION, Certificate
-from harness.environment import fingerprint, machine_key
+from harness.environment import fingerprint
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Plan
 from harness.frameworks.protocol import FRAMEWORKS
 from harness.hosting.lock import alone
+from harness.identity import machine_key
 
 
 def calibrate(

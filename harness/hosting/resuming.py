@@ -15,6 +15,7 @@ from harness.hosting.collecting import Collected
 from harness.hosting.conditions import Conditions
 from harness.hosting.journal import SUFFIX, Heading, Journal, read_journal
 from harness.hosting.machine import this_machine
+from harness.identity import machine_key
 from harness.record import SCHEMA_VERSION
 
 PACKAGE = Path(__file__).parent.parent
@@ -29,7 +30,7 @@ def heading(name: str, conditions: Conditions, trials: Iterable[Collected], item
         schema_version=SCHEMA_VERSION,
         name=name,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        machine=environment.machine_key(this_machine()),
+        machine=machine_key(this_machine()),
         settings=conditions.settings,
         configuration=environment.configuration(),
         selection={trial.id: list(trial.arms) for trial in trials},

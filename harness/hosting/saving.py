@@ -21,6 +21,7 @@ from harness.hosting.journal import SUFFIX, Heading, Journal
 from harness.hosting.machine import this_machine
 from harness.hosting.options import RESULTS_INI
 from harness.hosting.resuming import continued, differences, resumed, unfinished
+from harness.identity import machine_key
 from harness.record import KEY
 from harness.units import size
 
@@ -44,8 +45,6 @@ def choose_folder(config: pytest.Config) -> bool:
     saving = config.getoption("benchmark_save", None) or config.getoption("benchmark_autosave", None)
     chosen = keeps_results(config) and bool(saving or config.getoption("benchmark_compare", None))
     if chosen:
-        from harness.environment import machine_key
-
         folder = config.rootpath / config.getini(RESULTS_INI) / machine_key(this_machine())
         config.option.benchmark_storage = f"file://{folder}"
     if saving and (place := _folder(config.getoption("benchmark_storage"))):

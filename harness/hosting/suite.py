@@ -20,6 +20,7 @@ from harness.hosting.part import Part
 from harness.hosting.progress import Progress
 from harness.hosting.resuming import changed, require_same
 from harness.hosting.telling import unknown_to_workers
+from harness.identity import machine_key
 from harness.measuring.spending import Spending
 from harness.record import SCHEMA_VERSION, ArmRecord, Environment, Run, TrialRecord
 
@@ -114,7 +115,7 @@ class Suite:
         configuration = environment.configuration() | self.pool.configuration() | told
         return Run(
             schema_version=SCHEMA_VERSION,
-            machine=environment.machine_key(identity),
+            machine=machine_key(identity),
             environment=Environment(identity=identity, configuration=configuration, readings=environment.readings()),
             settings=self.conditions.settings,
             trials=self.records,

@@ -9,6 +9,7 @@ from harness import environment
 from harness.ceilings import kept
 from harness.ceilings.envelope import envelope, highest
 from harness.frameworks.protocol import FRAMEWORKS
+from harness.identity import machine_key
 from harness.measuring.handle import Heard
 from harness.record import Ceiling
 
@@ -74,4 +75,4 @@ class Ceilings:
 
     @cached_property
     def _machine(self) -> str:
-        return environment.machine_key(environment.identify())
+        return machine_key(environment.identify())

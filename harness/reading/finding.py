@@ -13,8 +13,7 @@ from harness.errors import UnreadableResult
 from harness.reading.files import Result, as_result, as_time, nothing_in, number_of
 from harness.reading.history.storage.entries import Entry, Storage
 from harness.reading.history.storage.locations import storage_at
-from harness.record import KEY
-from harness.stored import from_json
+from harness.stored import PARTS, from_json
 from harness.untrusted import document_in, refused_in_one_line
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -101,7 +100,7 @@ def _newest_first(
 
 
 def _opened(storage: Storage, entry: Entry) -> Result:
-    document = _document(storage, entry, KEY, "datetime")
+    document = _document(storage, entry, *PARTS, "datetime")
     address = storage.address(entry.name)
     result = as_result(entry.name, document.get("datetime"), from_json(document, source=address))
     return replace(result, path=address)  # which need not end in the file's name

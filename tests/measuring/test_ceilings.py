@@ -10,6 +10,7 @@ from harness.ceilings import kept
 from harness.ceilings.envelope import find
 from harness.experiment import Arm, Plan, Setting, Trial, Work, Workload
 from harness.frameworks.protocol import FRAMEWORKS
+from harness.identity import machine_key
 from harness.measuring.ceilings import Ceilings
 from harness.measuring.handle import Heard
 from harness.measuring.pool import Pool
@@ -116,7 +117,7 @@ def test_a_ceiling_that_a_neighbour_had_lowered_is_measured_again_before_anybody
         configuration = environment.configuration() | pool.configuration()
         low = [Ceiling(name="cpu matrix fp64", per_s=1e3, unit="operation")]
         for framework in FRAMEWORKS:
-            kept.write(environment.machine_key(environment.identify()), framework, configuration, low)
+            kept.write(machine_key(environment.identify()), framework, configuration, low)
         honest = _measured(pool, "everything")
         cheat = _measured(pool, "nothing")
     finally:

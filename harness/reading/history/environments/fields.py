@@ -27,22 +27,26 @@ _DRIVER = {"os", "kernel", "libc"}
 _FRAMEWORK = {"python", "accelbench"}
 _BUILD = {"version", "built_for", "cudnn", "architectures", "nvrtc", "simd", "blas", "cpu_capability", "unavailable"}
 _CORES = ("cpu.available_cores", "cpu.quota_cores", "cpu.logical_cores", "identity.cpu_cores")
+_PROCESSOR = ("identity.cpu_model", "identity.cpu_signature")
+_KERNELS = (*_PROCESSOR, "cpu.instructions")  # what is chosen by
 _THREADS = ("env.OMP_NUM_THREADS", "env.MKL_NUM_THREADS", *_CORES)
 # What changes along with another field and is then no change of its own: a wheel brings its cuDNN, a driver its CUDA.
 _FOLLOWS = {
+    "identity.cpu_signature": ("identity.cpu_model",),
     "identity.gpu_ids": ("identity.gpus",),
+    "cpu.instructions": _PROCESSOR,
     "cpu.logical_cores": ("identity.cpu_cores",),
     "cpu.available_cores": _CORES[1:],
     "settings.cores": _CORES,
     "libc": ("os",),
     "driver.cuda": ("driver.nvidia",),
-    "numpy.simd": ("numpy.version", "identity.cpu_model", "env.NPY_DISABLE_CPU_FEATURES"),
-    "numpy.blas": ("numpy.version", "identity.cpu_model", "env.OPENBLAS_CORETYPE"),
+    "numpy.simd": ("numpy.version", *_KERNELS, "env.NPY_DISABLE_CPU_FEATURES"),
+    "numpy.blas": ("numpy.version", *_KERNELS, "env.OPENBLAS_CORETYPE"),
     "numpy.blas_threads": ("env.OPENBLAS_NUM_THREADS", *_THREADS),
     "torch.built_for": ("torch.version",),
     "torch.cudnn": ("torch.version",),
     "torch.architectures": ("torch.version",),
-    "torch.cpu_capability": ("torch.version", "identity.cpu_model"),
+    "torch.cpu_capability": ("torch.version", *_KERNELS),
     "torch.threads": _THREADS,
     "torch.interop_threads": _CORES,
     "tensorflow.built_for": ("tensorflow.version",),
@@ -58,6 +62,7 @@ _FOLLOWS = {
 _EFFORT = {"budget_s", "alpha", "noise", "half_width", "builds", "workers", "max_batch", "max_workers"}
 _WORDS = {  # what stands before a value and after it, where the name alone does not read well
     "identity.cpu_model": ("CPU ", ""),
+    "identity.cpu_signature": ("CPU with the signature ", ""),
     "identity.cpu_cores": ("", " cores"),
     "identity.memory_gib": ("", " GiB of memory"),
     "identity.gpus": ("GPU ", ""),
@@ -72,6 +77,7 @@ _WORDS = {  # what stands before a value and after it, where the name alone does
 }
 _NAMES = {
     "identity.cpu_model": "CPU",
+    "identity.cpu_signature": "CPU signature",
     "identity.cpu_cores": "cores",
     "identity.memory_gib": "memory",
     "identity.gpus": "GPU",

@@ -16,8 +16,7 @@ from harness.reading.history.gate.accepted import Accepted
 from harness.reading.history.gate.series import Subject
 from harness.reading.history.storage.locations import storage_at
 from harness.reading.table import held_in_words, load, rows_of
-from harness.record import KEY
-from harness.stored import from_json
+from harness.stored import PARTS, from_json
 from harness.untrusted import document_in
 
 SKIPPED = ("unavailable", "given-up")  # not a fault of the arm; told, and no regression
@@ -28,7 +27,7 @@ def unmeasured(address: str) -> pd.DataFrame:
     try:
         storage = storage_at(address)
         (data,) = storage.read(storage.entries()[:1])
-        run = from_json(document_in(data, KEY), source=address) if isinstance(data, bytes) else None
+        run = from_json(document_in(data, *PARTS), source=address) if isinstance(data, bytes) else None
     except (HarnessError, ValueError):  # ValueError: it is gone, or no JSON any more
         run = None
     arms = load([as_result(Path(address), None, run)]) if run else pd.DataFrame()

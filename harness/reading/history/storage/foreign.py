@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from harness.identity import cpu_signature
 from harness.record import ArmRecord, Environment, Identity, Run, Timing, TrialRecord
 from harness.untrusted import parse
 
@@ -70,6 +71,7 @@ def _identity(about: dict[str, Any]) -> Identity:
     cores = processor.get("count")
     return Identity(
         cpu_model=str(named or "unknown CPU"),
+        cpu_signature=cpu_signature(processor),
         cpu_cores=cores if isinstance(cores, int) and not isinstance(cores, bool) else 0,
         memory_gib=0,
     )

@@ -19,7 +19,7 @@ from harness.reading.history.observations import KINDS, RUN_COLUMNS, TEXTS, desc
 from harness.reading.history.storage.entries import Entry, Storage
 from harness.reading.history.storage.foreign import foreign_run
 from harness.record import KEY
-from harness.stored import from_json
+from harness.stored import PARTS, from_json
 from harness.untrusted import MOST_BYTES, document_in, refused_in_one_line
 
 _FETCHED_FILES = 16  # side by side, from a storage elsewhere
@@ -163,7 +163,7 @@ def _result(each: _Opened) -> tuple[Result, bool]:
     if isinstance(each.data, UnreadableResult):
         raise each.data
     with refused_in_one_line(each.address):
-        document = document_in(each.data, KEY, "datetime")
+        document = document_in(each.data, *PARTS, "datetime")
         document = document if isinstance(document, dict) else {}
         foreign = foreign_run(each.data) if KEY not in document else None
     run = foreign or from_json(document, source=each.address)
