@@ -31,7 +31,8 @@ SURVEYED = 3  # references are looked at in so small numbers, since each may tak
 SURVEYING = 0.3  # of the budget at most goes into references
 QUICK = 0.4  # of the budget at most goes into what starts quickly, where there are others
 OVERRUN = 1.3  # times the budget, within which a race must end to be begun
-FINALISTS = 12
+FINALISTS, SURE_FINALISTS = 12, 4  # at most so many race, and so many even if they are far behind
+FAR_BEHIND = 1.5  # times slower than the fastest at a first look, which errs by less unless it was disturbed
 FEWEST = 2  # configurations that are looked at, however short the time is
 PATIENCE = 4  # an arm whose step takes about so many times as long as the reference's is given up
 RACE_PATIENCE = 20  # the same for an arm that came through its first look, and may have been disturbed since
@@ -146,10 +147,13 @@ class Race:
     def _finalists(self) -> list[Configuration]:
         """Return the best half of what was looked at, twelve at most, without those to which something objects.
 
-        The baseline goes on too, since every heat times it anyway.
+        Who is far behind takes no time from those that may be the best. The baseline goes on too, since every heat
+        times it anyway.
         """
         standing = self.board.standing()
         wanted = min(FINALISTS, math.ceil(len(standing) / 2))
+        near = [each for each in standing if self._behind(each, standing[0]) < FAR_BEHIND]
+        wanted = min(wanted, max(SURE_FINALISTS, len(near)))
         finalists: list[Configuration] = []
         for each in standing:
             if len(finalists) >= wanted and each != self.space.baseline:
@@ -217,9 +221,13 @@ class Race:
         left = [each for each in standing if each not in self.board.dropped]
         keep = len(left) if last else max(2, math.ceil(len(racing) / 2))
         for each in left[keep:]:
-            behind = math.exp(self.board.log_speedup(each) - self.board.log_speedup(leader))
-            self._leave([each], f"in the slower half of the race, about {speedup(behind)} of the best")
+            of_best = 1 / self._behind(each, leader)
+            self._leave([each], f"in the slower half of the race, about {speedup(of_best)} of the best")
         return [each for each in left if each not in self.board.dropped]
+
+    def _behind(self, configuration: Configuration, leader: Configuration) -> float:
+        """Return how many times slower than another one a configuration is, as far as was seen."""
+        return math.exp(self.board.log_speedup(leader) - self.board.log_speedup(configuration))
 
     def _simplest(self) -> Configuration:
         """Return the fastest of the rest, or one with less switched whose estimate is the same within the noise."""

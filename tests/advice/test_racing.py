@@ -4,6 +4,7 @@ import pytest
 from surfaces import Surface, axis
 
 from harness.advice.limits import Limits
+from harness.advice.racing import SURE_FINALISTS
 from harness.advice.space import Space
 from harness.errors import Unavailable
 
@@ -81,6 +82,17 @@ def test_a_search_along_one_technique_at_a_time_would_be_deceived():
         for each in singles
     )
     assert deceiving(baseline | {"amp": "bf16", "layout": "channels-last"}) > 2
+
+
+def test_who_is_far_behind_at_the_first_look_takes_no_time_from_the_few_that_may_be_the_best():
+    def speedup(levels):
+        alike = (levels["amp"], levels["layout"], levels["batch"]) == ("fp32", "channels-last", "64")
+        return (4.0 if alike else 1.0) * (1.04 if levels["threads"] == "all" else 1.0)
+
+    race = Surface(SMALL, speedup, seed=0).race(20.0)
+    assert SMALL.levels(race.run()) == {"amp": "fp32", "layout": "channels-last", "threads": "all", "batch": "64"}
+    raced = [each for each in race.board.first if race.board.dropped.get(each) != "behind at the first look"]
+    assert len(raced) <= SURE_FINALISTS + 1  # and the baseline
 
 
 def test_what_breaks_a_limit_is_dropped_with_the_reason():

@@ -20,7 +20,7 @@ from harness.measuring.pool import Pool
 LONGEST_STEP_S = 4.0  # of a reference
 BEST = 3  # configurations are timed once more
 CAREFUL = 2  # times as long
-FINAL_S = 2.0  # an arm, when it is settled how far apart what was chosen is
+FINAL_S, FINAL_BUILDS = 1.5, 3  # an arm, built afresh so often, when it is settled how far apart what was chosen is
 LOOK_S = 0.1  # of a search that measures one configuration at a time, about what an advice takes for its first looks
 WORST = math.log(1e-3)  # what a search that asks for a number is told of a configuration that has none
 
@@ -71,7 +71,8 @@ def settled(grid: Grid, chosen: Iterable[Configuration]) -> dict[Configuration, 
     baseline, board = grid.board.baseline, Board(baseline=grid.board.baseline)
     leader, *others = dict.fromkeys([*grid.best, *chosen])
     for chunk in _chunks([each for each in others if each != baseline], HEAT - 1) or [[]]:
-        _enter(board, grid.prepared.heats([baseline, leader, *chunk], FINAL_S, LONGEST_STEP_S))
+        for _ in range(FINAL_BUILDS):
+            _enter(board, grid.prepared.heats([baseline, leader, *chunk], FINAL_S, LONGEST_STEP_S))
     return {each: math.exp(board.log_speedup(each)) for each in board.standing()}
 
 
