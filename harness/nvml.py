@@ -101,7 +101,7 @@ def _ask(question: Callable[..., Any], *arguments: Any) -> Any:
     """Return the driver's answer, or None where this GPU or this driver has none."""
     try:
         return question(*arguments)
-    except pynvml.NVMLError:
+    except (pynvml.NVMLError, pynvml.NVMLLibraryMismatchError):  # the latter of a driver older than pynvml, and no kin
         return None
 
 
@@ -114,7 +114,7 @@ def _state(handle: Any) -> GpuState:
         memory_bytes=memory.total if memory else 0,
         free_memory_bytes=memory.free if memory else None,
         applications_clock_mhz=_ask(pynvml.nvmlDeviceGetApplicationsClock, handle, pynvml.NVML_CLOCK_SM),
-        boost_clock_mhz=_ask(pynvml.nvmlDeviceGetMaxCustomerBoostClock, handle, pynvml.NVML_CLOCK_SM),
+        boost_clock_mhz=_boost_clock_mhz(handle),
         power_w=_from_milli(_ask(pynvml.nvmlDeviceGetPowerUsage, handle)),
         power_limit_w=_from_milli(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)),
         compute_capability=_dotted(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)),
@@ -132,6 +132,13 @@ def _clock(handle: Any) -> GpuState:
         utilisation=rates.gpu / 100 if rates else None,
         throttle_reasons=tuple(words for bit, words in _THROTTLE_REASONS.items() if reasons & bit),
     )
+
+
+def _boost_clock_mhz(handle: Any) -> float | None:
+    """Return the highest clock that the maker of the board allows, or of a board without such a limit the highest."""
+    boost: float | None = _ask(pynvml.nvmlDeviceGetMaxCustomerBoostClock, handle, pynvml.NVML_CLOCK_SM)
+    highest: float | None = _ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM)
+    return boost or highest
 
 
 def _dotted(capability: tuple[int, int] | None) -> str | None:

@@ -30,6 +30,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "nvmlDeviceGetClockInfo": lambda *_: 1980,
         "nvmlDeviceGetApplicationsClock": refuse,
         "nvmlDeviceGetMaxCustomerBoostClock": lambda *_: 1980,
+        "nvmlDeviceGetMaxClockInfo": lambda *_: 2100,
         "nvmlDeviceGetTotalEnergyConsumption": refuse,
         "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
         "nvmlDeviceGetTemperature": lambda *_: 41,
@@ -80,6 +81,15 @@ def test_what_a_gpu_does_not_support_is_left_open(driver: dict[str, Any]) -> Non
     assert nvml.gpus() == [nvml.GpuState(name="unknown GPU")] * 2
 
 
+def test_a_driver_that_is_older_than_its_library_leaves_open_what_it_does_not_know(driver: dict[str, Any]) -> None:
+    def unknown(_: int) -> None:
+        raise pynvml.NVMLLibraryMismatchError
+
+    driver["nvmlDeviceGetComputeRunningProcesses"] = unknown
+    first = nvml.gpus()[0]
+    assert (first.process_ids, first.sm_clock_mhz) == ((), 1980)
+
+
 def test_a_machine_without_a_driver_has_no_gpus(driver: dict[str, Any]) -> None:
     driver["nvmlInit"] = refuse
     assert nvml.gpus() == []
@@ -106,3 +116,8 @@ def test_the_default_clock_is_the_applications_clock_or_the_highest_that_a_newer
     assert nvml.gpus()[0].default_clock_mhz == 1980
     driver["nvmlDeviceGetApplicationsClock"] = lambda *_: 1095
     assert nvml.gpus()[0].default_clock_mhz == 1095
+
+
+def test_a_board_without_a_limit_of_its_maker_boosts_to_the_highest_clock_of_all(driver: dict[str, Any]) -> None:
+    driver["nvmlDeviceGetMaxCustomerBoostClock"] = refuse
+    assert nvml.gpus()[0].default_clock_mhz == 2100

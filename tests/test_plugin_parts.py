@@ -22,6 +22,8 @@ def hike(setting, *, pace, hills):
         file.write(str(hills))
     if pace == "slow" and hills == 2 and "BREAKS" in os.environ:
         raise RuntimeError("the boiler burst")
+    if hills == 0 and "FALLS" in os.environ:
+        os._exit(3)
     return Arm(step=lambda: 1.0)
 """
 A_MOMENT = ("--benchmark-save=long", "--accel-minutes=0.0001")  # in which one trial fits, since the first always may
@@ -86,6 +88,18 @@ def test_a_failure_is_told_by_the_last_part(hikes: Project, monkeypatch: pytest.
     monkeypatch.setenv("BREAKS", "the last trial")
     parts = [hikes.run(*A_MOMENT).ret for _ in range(3)]
     assert parts == [LATER, LATER, pytest.ExitCode.TESTS_FAILED]
+
+
+def test_a_trial_that_every_part_loses_does_not_keep_the_run_from_ending(
+    hikes: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FALLS", "always")
+    only = ("-k", "not 2-")
+    parts = [hikes.run(*A_MOMENT, *only).ret for _ in range(3)]
+    assert parts == [LATER, LATER, pytest.ExitCode.TESTS_FAILED]
+    (file,) = files(hikes)
+    outcomes = [[arm["outcome"] for arm in trial["arms"]] for trial in run_in(file)["trials"]]
+    assert outcomes == [["crashed", "crashed"], ["measured", "measured"]]
 
 
 def test_parts_that_could_not_be_are_refused(hikes: Project) -> None:

@@ -11,8 +11,9 @@ from typing import Literal
 
 from harness.experiment import Arm
 
-# In steps of four, from within a core's first cache to beyond the last cache of nearly all hosts, and of GPUs.
-WORKING_SETS = tuple(2**power for power in range(14, 31, 2))
+# In steps of four, from within a core's first cache to beyond the last cache of nearly all hosts, and of GPUs; the
+# largest keep the fastest memory at work for long beside the tens of microseconds of a launch and a synchronisation.
+WORKING_SETS = tuple(2**power for power in range(14, 33, 2))
 HOST_BYTES = 2**28
 MEMORY_PART = 8  # a working set takes at most an eighth of the memory that is free
 SIDES = tuple(2**power for power in range(6, 15))  # of square matrices

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -23,8 +24,15 @@ except ImportError as failure:
         else f"cupy cannot be imported: {failure}"
     )
 
-# CuPy's pool raises a MemoryError; what the CUDA libraries allocate for themselves fails with these.
-_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUFFT_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+# CuPy's pool raises a MemoryError. With these fails what runtime, driver and libraries allocate for themselves, such as
+# room for a kernel that is launched for the first time on a full device.
+_OUT_OF_MEMORY = (
+    "cudaErrorMemoryAllocation",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "CUFFT_ALLOC_FAILED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CURAND_STATUS_ALLOCATION_FAILED",
+)
 _SPIN = """
 extern "C" __global__ void spin(long long cycles) {
     const long long begin = clock64();
@@ -60,6 +68,9 @@ class Cupy:
     """CuPy on its current CUDA device, and NumPy beside it."""
 
     name = "cupy"
+
+    def __init__(self) -> None:
+        self._past_pool = False  # whether arrays may have lain where no pool counts them, since the peak began
 
     def synchronize(self) -> None:
         """Wait for every stream of the current device."""
@@ -120,17 +131,28 @@ class Cupy:
     def reset_peak_memory(self) -> None:
         """Give the pool's free blocks back to the driver, so that what the pool holds starts over."""
         self.free()
+        self._past_pool = False
 
     def peak_memory_bytes(self) -> int | None:
-        """Return what the default pool holds.
+        """Return what the default pool holds; None where it holds nothing, or not all that was put on the device.
 
         That is its peak, since it grows as needed and gives nothing back by itself. It counts whole blocks, as the
         device's memory does, and so lies a little above the sum of the arrays that were alive at one time.
         """
-        return int(cupy.get_default_memory_pool().total_bytes()) if unavailable() is None else None
+        if unavailable() is not None or self._past_pool:
+            return None
+        return int(cupy.get_default_memory_pool().total_bytes()) or None
+
+    @contextmanager
+    def without_pool(self) -> Iterator[None]:
+        """Ask the driver for the memory of every array, which no peak counts."""
+        self._past_pool = True
+        with namespace().cuda.using_allocator(None):
+            yield
 
     def free(self) -> None:
-        """Empty CuPy's memory pools and the work areas that its FFT plans keep."""
+        """Drop what only cycles keep alive, the work areas of FFT plans, and what CuPy's memory pools hold free."""
+        gc.collect()
         if unavailable() is None:
             cupy.fft.config.get_plan_cache().clear()
             cupy.get_default_memory_pool().free_all_blocks()

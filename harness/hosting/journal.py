@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from harness.record import TrialRecord
 from harness.stored import to_json
 
 SUFFIX = ".journal"  # pytest-benchmark reads every *.json beside it
+# So many sessions may lose a trial with its worker. Were there no end, parts that begin with the same two hangs would
+# never get further.
+MOST_LOSSES = 2
 
 Fact = TypeVar("Fact")
 
@@ -93,9 +97,9 @@ class PartFile:
 class Journal:
     """A run's journal, begun with its first finished trial, or that of an unfinished run, to be continued.
 
-    ``finished`` are the trials that the unfinished run leaves to this one, by id, without those that were lost with
-    their worker: these are measured again. ``parts`` are the files into which it was saved. ``failure`` says why trials
-    are not on disk; they are written when there is room again.
+    ``finished`` are the trials that the unfinished run leaves to this one, by id, without those that are to be measured
+    again. ``parts`` are the files into which it was saved. ``failure`` says why trials are not on disk; they are
+    written when there is room again.
     """
 
     def __init__(
@@ -103,7 +107,7 @@ class Journal:
     ) -> None:
         self.path = path
         self.heading = heading
-        self.finished = {name: trial for name, trial in (finished or {}).items() if not trial.lost}
+        self.finished = finished or {}
         self.parts = tuple(parts)
         self.failure = ""
         self._pending = b""
@@ -161,8 +165,14 @@ def read_journal(path: Path) -> Journal | None:
     heading = next(_facts(bodies[:1], Heading), None)
     if heading is None:
         return None
-    finished = {trial.record.id: trial for trial in _facts(bodies[1:], Finished)}
-    return Journal(path, heading, finished, _facts(bodies[1:], PartFile))
+    return Journal(path, heading, _kept(list(_facts(bodies[1:], Finished))), _facts(bodies[1:], PartFile))
+
+
+def _kept(told: Sequence[Finished]) -> dict[str, Finished]:
+    """Return each trial as it was measured last, without those that are to be measured again."""
+    losses = Counter(trial.record.id for trial in told if trial.lost)
+    latest = {trial.record.id: trial for trial in told}
+    return {name: trial for name, trial in latest.items() if not trial.lost or losses[name] >= MOST_LOSSES}
 
 
 def _line(fact: Any) -> bytes:

@@ -38,4 +38,5 @@ def tried_apart(trial: Trial, measured: Measured, alone: Callable[[Trial], Measu
         again = alone(replace(trial, arms=(trial.arms[0], trial.arms[place])))
         if left_out[place] or again.arms[1].outcome == "measured":
             arms[place], measured.samples_s[place] = again.arms[1], again.samples_s[1]
+            measured.claims[place] = again.claims[1]  # what was never built had claimed nothing yet
     return measured

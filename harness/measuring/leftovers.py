@@ -52,7 +52,8 @@ def leftovers(ending: Ending, again: Callable[[], Ending], bystanders: Collectio
     """Return a sentence where work goes on after an ending; one that seems late is repeated, for it may be chance."""
     delays_s = [ending.late_s()]
     while delays_s[-1] and len(delays_s) < LATE_TIMES:
-        delays_s.append(again().late_s())
+        ending = again()  # into whose output a recorded graph writes, too
+        delays_s.append(ending.late_s())
     if late_s := min(delays_s):
         return (
             f"the output was not there when the block ended: reading it took {seconds(late_s)} longer than reading it "

@@ -41,14 +41,14 @@ def kernels(build: Build, level: str) -> Arm:
 def memory_pool(build: Build, level: str) -> Arm:
     """CuPy's pool, which keeps freed memory for the next arrays, or memory asked of the driver for every array.
 
-    What an arm's memory is judged by is the pool's, so without it only what was allocated before is counted.
+    The device's memory is counted by the pool, so without it no peak is known.
     """
     arm = build()
     if level == "on":
         return arm
-    from harness.frameworks.cupy import namespace  # here, because pytest's own process imports no framework
+    from harness.frameworks.cupy import framework  # here, because pytest's own process imports no framework
 
-    return arm.inside(namespace().cuda.using_allocator, None)
+    return arm.inside(framework.without_pool)
 
 
 @technique(

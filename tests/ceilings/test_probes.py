@@ -1,12 +1,18 @@
 """The probes of each framework, as they are on this machine: what they measure, not how fast it is."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.ceilings import Probe, probes_of
+from harness.ceilings.probe import memory
+from harness.experiment import Arm
 from harness.frameworks import load
+from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.fastest import measure
+from harness.measuring.stopwatch import Stopwatch
 
 CPU = {"cpu memory", "cpu matrix fp32", "cpu matrix fp64"}
 APART = {"cpu matrix fp32, cores apart", "cpu matrix fp64, cores apart"}
@@ -66,6 +72,17 @@ def test_tensorflow_has_ceilings_of_the_cpu_in_three_precisions() -> None:
 def test_cupy_has_ceilings_for_the_devices_that_it_sees() -> None:
     names = {probe.ceiling for probe in probes_of("cupy")}
     assert bool(names) == bool(load("cupy").accelerators())
+
+
+def test_launching_does_not_lower_the_ceiling_of_a_fast_and_large_memory() -> None:
+    device, bytes_per_s = FakeDevice(FakeClock(), launch_s=15e-6), 5e12
+
+    def kernels(size: int) -> Iterator[Arm]:
+        yield Arm(step=lambda: device.launch(size / bytes_per_s), items=size)
+
+    probe = memory("fake:0", kernels, free_bytes=2**37)
+    seen = measure([probe], Stopwatch(device.clock, device.synchronize))
+    assert max(ceiling.per_s for ceiling in seen) == pytest.approx(bytes_per_s, rel=0.03)
 
 
 def test_a_fake_framework_has_none() -> None:

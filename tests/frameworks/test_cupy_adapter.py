@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+import weakref
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +20,40 @@ class FakeCudaError(Exception):
     """An error of a CUDA library, as CuPy raises it."""
 
     __module__ = "cupy_backends.cuda.api.runtime"
+
+
+class Cycle:
+    """What keeps itself alive."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+class Pool:
+    """A memory pool of CuPy's."""
+
+    held_bytes = 0
+
+    def total_bytes(self) -> int:
+        return self.held_bytes
+
+    def free_all_blocks(self) -> None:
+        self.held_bytes = 0
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    """The pool of a stand-in for CuPy that has a device."""
+    pool = Pool()
+    stand_in = SimpleNamespace(
+        fft=SimpleNamespace(config=SimpleNamespace(get_plan_cache=set)),
+        cuda=SimpleNamespace(using_allocator=nullcontext),
+        get_default_memory_pool=lambda: pool,
+        get_default_pinned_memory_pool=Pool,
+    )
+    monkeypatch.setattr(adapter, "cupy", stand_in)
+    monkeypatch.setattr(adapter, "unavailable", lambda: None)
+    return pool
 
 
 @pytest.fixture
@@ -75,10 +112,12 @@ def test_without_cupy_the_sentence_says_how_to_install_it() -> None:
         (MemoryError("host"), True),
         (FakeCudaError("cudaErrorMemoryAllocation: out of memory"), True),
         (FakeCudaError("CUFFT_ALLOC_FAILED"), True),
+        (FakeCudaError("CUDA_ERROR_OUT_OF_MEMORY: out of memory"), True),
+        (FakeCudaError("CURAND_STATUS_ALLOCATION_FAILED"), True),
         (FakeCudaError("cudaErrorIllegalAddress: an illegal memory access was encountered"), False),
         (ValueError("cudaErrorMemoryAllocation"), False),
     ],
-    ids=["host", "allocation", "fft-plan", "illegal-access", "not-cupy"],
+    ids=["host", "allocation", "fft-plan", "kernel", "generator", "illegal-access", "not-cupy"],
 )
 def test_out_of_memory_is_told_from_other_errors(error: BaseException, expected: bool) -> None:
     assert framework.is_out_of_memory(error) is expected
@@ -87,6 +126,31 @@ def test_out_of_memory_is_told_from_other_errors(error: BaseException, expected:
 def test_cupys_own_out_of_memory_error_is_recognised() -> None:
     memory = pytest.importorskip("cupy").cuda.memory
     assert framework.is_out_of_memory(memory.OutOfMemoryError(2**40, 2**30))
+
+
+def test_an_arm_that_puts_nothing_on_the_device_has_no_peak_there(pool: Pool) -> None:
+    pool.held_bytes = 4096
+    assert framework.peak_memory_bytes() == 4096
+    framework.reset_peak_memory()
+    assert framework.peak_memory_bytes() is None
+
+
+def test_what_the_pool_holds_is_no_peak_where_arrays_lay_outside_of_it(pool: Pool) -> None:
+    framework.reset_peak_memory()
+    pool.held_bytes = 4096
+    with adapter.framework.without_pool():
+        pass
+    assert framework.peak_memory_bytes() is None
+    framework.reset_peak_memory()
+    pool.held_bytes = 4096
+    assert framework.peak_memory_bytes() == 4096
+
+
+def test_what_only_a_cycle_keeps_alive_is_freed() -> None:
+    alive = weakref.ref(Cycle())
+    assert alive() is not None
+    framework.free()
+    assert alive() is None
 
 
 def test_numpys_facts_stand_beside_cupys_because_its_arms_are_the_baseline() -> None:

@@ -1,5 +1,7 @@
 """PyTorch's adapter: outputs come to the host exactly, and only a lack of memory is called one."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,6 +50,8 @@ def test_the_hosts_allocator_running_out_is_recognised() -> None:
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
         torch.AcceleratorError("CUDA error: out of memory"),
+        RuntimeError("Triton Error [CUDA]: out of memory"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"),
         MemoryError(),
     ],
 )
@@ -83,6 +87,35 @@ def test_without_an_accelerator_there_is_nothing_to_wait_for_no_device_clock_and
     assert framework.peak_memory_bytes() is None
 
 
+def test_only_a_peak_that_there_is_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = {"cuda:0": 0, "cuda:1": 2**20}  # nothing was put on the first one, and CUDA may not have begun there
+
+    def reset(device: str) -> None:
+        if not peaks[device]:
+            raise RuntimeError("Invalid device argument 0: did you call init?")
+        peaks[device] = 0
+
+    monkeypatch.setattr(adapter, "_accelerators", lambda: tuple(peaks))
+    monkeypatch.setattr(torch.accelerator, "max_memory_allocated", peaks.__getitem__)
+    monkeypatch.setattr(torch.accelerator, "reset_peak_memory_stats", reset)
+    assert framework.peak_memory_bytes() == 2**20
+    framework.reset_peak_memory()
+    assert framework.peak_memory_bytes() is None
+
+
+def test_workspaces_of_cublas_are_free_before_caches_on_device_and_host_are_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    freed: list[str] = []
+    monkeypatch.setattr(adapter, "_accelerators", lambda: ("cuda:0",))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr("torch._C._cuda_clearCublasWorkspaces", lambda: freed.append("workspaces"), raising=False)
+    monkeypatch.setattr("torch._C._host_emptyCache", lambda: freed.append("host"), raising=False)
+    monkeypatch.setattr(torch.accelerator, "empty_cache", lambda: freed.append("device"))
+    framework.free()
+    assert freed == ["workspaces", "host", "device"]
+
+
 def test_the_same_seed_draws_the_same_numbers() -> None:
     framework.seed(7)
     first = torch.rand(3), np.random.random()  # noqa: NPY002  the global generator is what is seeded
@@ -113,6 +146,44 @@ def test_accelerators_are_told_with_their_names_and_memory(monkeypatch: pytest.M
     ]
     monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace())
     assert framework.devices()[0].memory_bytes is None
+
+
+@pytest.fixture
+def profiled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Stand in for CUDA and its profiler, whose sessions show, one after another, the events that a test names."""
+
+    def showing(*sessions: list[tuple[str, torch.autograd.DeviceType]]) -> None:
+        shown = iter([[SimpleNamespace(name=name, device_type=kind) for name, kind in seen] for seen in sessions])
+        session = SimpleNamespace(events=lambda: next(shown))
+        monkeypatch.setattr(torch.profiler, "profile", lambda **_: nullcontext(session))
+
+    monkeypatch.setattr(adapter, "_accelerators", lambda: ("cpu",))  # where a test can launch and wait
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CUDA})
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda _: None)
+    return showing
+
+
+CALL = ("cudaLaunchKernel", torch.autograd.DeviceType.CPU)
+KERNEL = ("void gemm<float>", torch.autograd.DeviceType.CUDA)
+WAITING = ("cudaDeviceSynchronize", torch.autograd.DeviceType.CPU)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "kernels"),
+    [
+        ([[CALL, KERNEL, CALL, KERNEL, WAITING]], 2),
+        ([[("cudaGraphLaunch", torch.autograd.DeviceType.CPU), KERNEL, KERNEL, KERNEL]], 3),
+        ([[CALL, ("cuLaunchKernelEx", torch.autograd.DeviceType.CPU), WAITING]], 2),
+        ([[WAITING], [CALL, KERNEL]], 0),
+        ([[WAITING], [WAITING]], None),
+    ],
+    ids=["eager", "graph", "kernels-lost", "nothing-started", "blind"],
+)
+def test_kernels_are_counted_also_where_the_profiler_loses_them(
+    sessions: list[list[tuple[str, torch.autograd.DeviceType]]], kernels: int | None, profiled: Callable[..., None]
+) -> None:
+    profiled(*sessions)
+    assert adapter.framework.kernels(lambda: None) == kernels
 
 
 def test_a_cudnn_that_pytorch_refuses_is_described_by_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,3 +116,15 @@ def test_a_trial_that_was_lost_with_its_worker_is_left_to_be_measured_again(path
     assert held(path) == ["one", "two"]
     journal.append(finished("three"))
     assert held(path) == ["one", "two", "three"]
+
+
+def test_a_trial_that_two_sessions_lost_is_not_measured_a_third_time(path: Path) -> None:
+    journal = read_journal(path)
+    assert journal is not None
+    journal.append(finished("three", "hung"))
+    journal.append(finished("four", "crashed"))
+    journal.append(finished("three", "crashed"))
+    journal = read_journal(path)
+    assert journal is not None
+    assert list(journal.finished) == ["one", "two", "three"]
+    assert journal.finished["three"] == finished("three", "crashed")

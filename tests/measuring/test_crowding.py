@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
+from harness.experiment import Arm, Build, Plan, Setting, Trial, Work, technique, workload
 from harness.frameworks.fake import FakeClock, FakeDevice
 from harness.measuring.conduct import Conduct
 from harness.measuring.crowding import tried_apart
@@ -27,7 +27,12 @@ def rows_in_memory(_: Setting, *, rows: int) -> Arm:
     def close() -> None:
         memory["held"] -= rows
 
-    return Arm(step=lambda: device.launch(1e-3 + 1e-4 * rows) or float(rows), items=rows, close=close)
+    return Arm(
+        step=lambda: device.launch(1e-3 + 1e-4 * rows) or float(rows),
+        items=rows,
+        work=Work(memory_bytes=rows),
+        close=close,
+    )
 
 
 @technique("fake", levels=("1", "2", "4", "8", "16", "32"), same_output=False, grows=True)
@@ -82,6 +87,12 @@ def test_what_found_no_room_beside_the_others_is_tried_alone_until_memory_ends()
     assert len(measured.samples_s[3]) > 10
     assert measured.arms[4].reason == "MemoryError: no room for 16 rows"
     assert measured.arms[5].reason == "larger than row-count 16, which ran out of memory"
+
+
+def test_what_was_measured_alone_is_held_to_its_own_work() -> None:
+    measured, _ = swept(20)
+    assert outcomes(measured) == ["measured"] * 5 + ["out-of-memory"]
+    assert [claim.work.memory_bytes if claim else None for claim in measured.claims] == [1, 2, 4, 8, 16, None]
 
 
 def test_where_the_first_is_too_large_even_alone_the_sweep_ends_with_it() -> None:

@@ -1,5 +1,7 @@
 """What an arm leaves behind when its steps have ended."""
 
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,17 +28,27 @@ class Busy(FakeDevice):
         return values
 
 
-def sentence(device: Busy) -> str | None:
+def sentence(device: Busy, step: Callable[[], np.ndarray] = lambda: np.ones(3)) -> str | None:
     stopwatch = Stopwatch(device.clock, device.synchronize)
 
     def ending() -> Ending:
-        return Ending(Arm(step=lambda: np.ones(3)), device, stopwatch)
+        return Ending(Arm(step=step), device, stopwatch)
 
     return leftovers(ending(), ending, present())
 
 
 def test_an_output_that_is_still_written_is_named() -> None:
     assert "the output changes after the block has ended" in str(sentence(Busy(writes=True)))
+
+
+def test_an_output_that_the_next_step_writes_over_is_not_still_written() -> None:
+    buffer, steps = np.zeros(3), count()
+
+    def replayed() -> np.ndarray:
+        buffer[:] = next(steps)
+        return buffer
+
+    assert sentence(Busy(delays=1), replayed) is None
 
 
 def test_a_neighbour_that_delays_one_reading_accuses_nobody() -> None:

@@ -136,6 +136,19 @@ def test_an_arm_is_built_and_timed_in_full_float32_on_any_machine() -> None:
     assert seen == [("highest", False, False)] * 2
 
 
+def test_an_arm_is_built_and_timed_with_deterministic_algorithms_alone() -> None:
+    seen = []
+
+    def build() -> Arm:
+        seen.append(torch.are_deterministic_algorithms_enabled())
+        return Arm(step=dict)
+
+    with stack([(find_technique("torch", "deterministic_algorithms"), "on")], build).entered():
+        seen.append(torch.are_deterministic_algorithms_enabled())
+    assert seen == [True, True]
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 @without_accelerator
 def test_tf32_needs_an_accelerator() -> None:
     with pytest.raises(Unavailable, match=r"torch .* sees no accelerator"):

@@ -81,11 +81,15 @@ def test_where_pytorch_keeps_its_own_is_put_back(monkeypatch: pytest.MonkeyPatch
     assert "TRITON_CACHE_DIR" not in os.environ
 
 
-def test_without_a_compiler_it_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("no-such-compiler",))
+def test_without_a_compiler_it_is_skipped_with_the_reason() -> None:
+    from torch._inductor import config  # here, since its import takes seconds
+
     compiling.obstacle.cache_clear()
     try:
-        with pytest.raises(Unavailable, match=r"cannot compile for cpu here: .+"):
+        with (
+            config.patch("cpp.cxx", ("no-such-compiler",)),
+            pytest.raises(Unavailable, match=r"cannot compile for cpu here: .+"),
+        ):
             built(Setting())
     finally:
         compiling.obstacle.cache_clear()

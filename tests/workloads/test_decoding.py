@@ -1,9 +1,11 @@
 """Decoders: the same picture whole or no larger than is asked for, and what cannot decode here says so."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import harness.techniques
 import harness.workloads  # noqa: F401  fills the catalogue
@@ -11,7 +13,8 @@ from harness.errors import BadInput, Unavailable
 from harness.experiment import Setting, find_technique, find_workload
 from harness.workloads.data import photographs
 from harness.workloads.data.image_folder import scan
-from harness.workloads.torch.decoding import DECODERS, find_decoder
+from harness.workloads.torch import decoding
+from harness.workloads.torch.decoding import DECODERS, Photographs, find_decoder
 
 
 @pytest.fixture
@@ -41,6 +44,26 @@ def test_an_epoch_of_smaller_decoding_is_within_its_tolerance() -> None:
     )
     error = (smaller - means).norm() / means.norm()
     assert 0 < error < find_technique("torch", "decode").tolerance_at("pillow-draft")
+
+
+class Copies(TorchDispatchMode):
+    """Counts how often a tensor is copied to another device or type."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += operation is torch.ops.aten._to_copy.default  # noqa: SLF001  so it is called
+        return operation(*args, **(kwargs or {}))
+
+
+def test_what_an_image_is_normalised_by_lies_where_the_decoder_leaves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = torch.device("meta")
+    monkeypatch.setattr(decoding.devices, "accelerator", lambda: elsewhere)
+    monkeypatch.setattr(decoding, "find_decoder", lambda _: lambda *_: torch.ones(3, 8, 8, device=elsewhere))
+    images = Photographs(scan(photographs.folder(Setting())), 8, "device")
+    with Copies() as copies:
+        image, _ = images[0]
+    assert (image.device, copies.count) == (elsewhere, 0)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -21,7 +21,10 @@ from harness.experiment import Arm, Build, technique
 )
 def deterministic_algorithms(build: Build, level: str) -> Arm:
     """Whichever algorithm is fastest, or only those that give the same bits in every run."""
-    return build().inside(_deterministic, level == "on")
+    wanted = level == "on"
+    with _deterministic(wanted):  # in which a graph is recorded, if one is
+        arm = build()
+    return arm.inside(_deterministic, wanted)
 
 
 @contextmanager

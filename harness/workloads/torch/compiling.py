@@ -29,6 +29,7 @@ EAGER = "eager"
 REDUCE_OVERHEAD = "reduce-overhead"
 MAX_AUTOTUNE = "max-autotune"
 MODES = (EAGER, "default", REDUCE_OVERHEAD, MAX_AUTOTUNE)
+RECORDING = (REDUCE_OVERHEAD, MAX_AUTOTUNE)  # use CUDA graphs on CUDA devices: `torch._inductor.list_mode_options`
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 _numbers = count(1)

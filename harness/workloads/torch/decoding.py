@@ -29,6 +29,8 @@ class Photographs:
         self._folder = folder
         self._side = side
         self._decode = find_decoder(decoder)
+        place = devices.accelerator() if decoder == "device" else "cpu"  # where the images will be
+        self._mean, self._deviation = MEAN.to(place), DEVIATION.to(place)
 
     def __len__(self) -> int:
         return len(self._folder.paths)
@@ -36,7 +38,7 @@ class Photographs:
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Return a normalised float32 image, shape ``(3, side, side)``, and its label."""
         pixels = self._decode(self._folder.paths[index], self._side).float().div(255)
-        return pixels.sub(MEAN.to(pixels.device)).div(DEVIATION.to(pixels.device)), self._folder.labels[index]
+        return pixels.sub(self._mean).div(self._deviation), self._folder.labels[index]
 
 
 def find_decoder(name: str) -> Decoder:

@@ -33,8 +33,8 @@ def own_training(
         BadInput: the function returned no program, or one that cannot be run.
     """
     from harness.workloads.torch import devices
-    from harness.workloads.torch.compiling import compiled
-    from harness.workloads.torch.program_run import ProgramRun
+    from harness.workloads.torch.compiling import RECORDING, compiled
+    from harness.workloads.torch.program_run import ProgramRun, copied
 
     program = build()
     if not isinstance(program, Program):
@@ -55,7 +55,8 @@ def own_training(
     def step() -> Any:
         losses = []
         for number, batch in enumerate(epochs, start=1):
-            losses.append(run.take(batch, non_blocking=non_blocking))
+            output = run.take(batch, non_blocking=non_blocking)
+            losses.append(copied(output) if compile_mode in RECORDING else output)
             if log_interval and number % log_interval == 0:
                 losses[-1].sum().item()  # the host waits, which is what is measured
         return losses

@@ -73,5 +73,10 @@ class ProgramRun:
         return part.to(self.device, non_blocking=non_blocking, **images)
 
 
+def copied(output: Any) -> Any:
+    """Return a copy of what a step returned: a recorded graph writes its next output over it."""
+    return mapped(output, lambda part: part.clone() if isinstance(part, torch.Tensor) else part)
+
+
 def _described(value: Any) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"

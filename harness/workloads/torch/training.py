@@ -37,34 +37,45 @@ def _arm(
     from harness.workloads.torch.transformer_layers import attending, with_layers
 
     problem, usual_size = problem_of(setting)
-    size = batch_size or usual_size
-    if size % accumulation:
-        raise Unavailable(f"a batch of {size} cannot be learnt in {accumulation} equal parts")
+    size, place = batch_size or usual_size, devices.chosen(device)
+    _need_parts(size, accumulation, place, cuda_graphs=cuda_graphs, compile_mode=compile_mode)
+    layers: dict[str, Any] = {"attention": attention, "activation_checkpointing": activation_checkpointing}
     trainer = Trainer(
-        with_layers(problem.model, attention=attention, activation_checkpointing=activation_checkpointing),
+        with_layers(problem.model, **layers),
         seed=setting.seed,
-        device=devices.chosen(device),
+        device=place,
         autocast=autocast,
         memory_format=memory_format,
         optimizer=problem.optimizer(optimizer),
         accumulation=accumulation,
     )
     if cuda_graphs:
-        _record(trainer, problem, size // accumulation, autocast=autocast, compile_mode=compile_mode)
+        _record(trainer, problem, size, **layers, autocast=autocast, compile_mode=compile_mode)
     arm = attending(_on_batches(trainer, problem, size, data_location == "resident", bool(optimizer)), attention)
     kind = (autocast, memory_format, size, attention, activation_checkpointing, accumulation)
     return compiled(arm, trainer.model, compile_mode, setting, *kind, searchable=problem.searchable)
 
 
-def _record(trainer: Any, problem: Any, size: int, **options: str) -> None:
-    """Record the passes of a trainer's model as CUDA graphs, for so many items at a time."""
+def _need_parts(size: int, parts: int, place: Any, **options: Any) -> None:
+    """Make a batch unavailable that cannot be learnt in so many parts."""
+    from harness.workloads.torch.recording import need_whole_batches
+
+    if size % parts:
+        raise Unavailable(f"a batch of {size} cannot be learnt in {parts} equal parts")
+    need_whole_batches(place, parts, **options)
+
+
+def _record(trainer: Any, problem: Any, size: int, *, attention: str | None, **options: Any) -> None:
+    """Record the passes of a trainer's model as CUDA graphs, for batches of so many items."""
     import torch
 
     from harness.workloads.torch.recording import need_recording, record
+    from harness.workloads.torch.transformer_layers import held_to
 
     need_recording(trainer.device, **options)
     inputs, _ = trainer.laid_out(*problem.batch(size, torch.Generator()))
-    record(trainer.model, inputs.to(trainer.device))
+    with held_to(attention):  # a graph replays what it was recorded with
+        record(trainer.model, inputs.to(trainer.device))
 
 
 def _on_batches(trainer: Any, problem: Any, size: int, stays: bool, shares: bool) -> Arm:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -39,9 +40,16 @@ def with_layers(
     return make
 
 
+@contextmanager
+def held_to(attention: str | None) -> Iterator[None]:
+    """Hold PyTorch's attention to its formula, where that is what was asked for."""
+    with sdpa_kernel(SDPBackend.MATH) if attention == "math" else nullcontext():
+        yield
+
+
 def attending(arm: Arm, attention: str | None) -> Arm:
-    """Return the arm with PyTorch's attention held to its formula, where that is what was asked for."""
-    return arm.inside(sdpa_kernel, SDPBackend.MATH) if attention == "math" else arm
+    """Return the arm with PyTorch's attention so held in every block."""
+    return arm.inside(held_to, attention) if attention == "math" else arm
 
 
 def _need(model: Any, ability: str, without: str) -> None:

@@ -13,6 +13,7 @@ import harness.techniques  # noqa: F401  fills the catalogue
 from harness import Arm, Program, Setting, program
 from harness.errors import BadInput, Unavailable
 from harness.experiment import find_technique, stack
+from harness.workloads.torch import compiling
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -89,6 +90,28 @@ def test_without_an_optimizer_nothing_is_learnt_and_no_gradient_recorded() -> No
     assert {tuple(output.shape) for output in outputs} == {(4, 3)}
     assert not any(output.requires_grad for output in outputs)
     assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+
+
+class Recorded(nn.Module):
+    """Answers from the same memory every time, as a recorded graph does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = torch.empty(4)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.answer.copy_(images.mean(dim=(1, 2, 3)))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's compiler, when it is loaded
+def test_a_recorded_graph_leaves_the_outputs_of_earlier_batches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    answering = with_changes(model=Recorded(), optimizer=None, step=lambda model, batch: model(batch[0]))
+    arm = arm_of(answering, compile_mode="max-autotune")
+    outputs = arm.step()
+    arm.close()
+    assert len({float(output[0]) for output in outputs}) == len(outputs)
 
 
 @pytest.mark.parametrize(
