@@ -9,7 +9,12 @@ from harness import toggles
 
 
 @pytest.mark.parametrize(
-    "workload", ["cnn-train", "resnet18-train", pytest.param("resnet50-train", marks=pytest.mark.slow)]
+    "workload",
+    [
+        "cnn-train",
+        pytest.param("resnet18-train", marks=pytest.mark.slow),
+        pytest.param("resnet50-train", marks=pytest.mark.slow),
+    ],
 )
 @toggles("torch", "batch_size")
 def test_batch_size(measure, workload, batch_size):

@@ -5,6 +5,8 @@ accelerator has computed it; on a CPU there is nobody to wait for, so there a re
 steps this small gain nothing from more.
 """
 
+import pytest
+
 from harness import toggles
 
 
@@ -13,11 +15,13 @@ def test_log_interval(measure, log_interval):
     measure("logged-training", threads="1", log_interval=log_interval)
 
 
+@pytest.mark.slow
 @toggles("torch", "log_by")
 def test_log_by(measure, log_by):
     measure("logged-training", threads="1", log_by=log_by)
 
 
+@pytest.mark.slow
 @toggles("tensorflow", "log_interval")
 def test_log_interval_keras(measure, log_interval):
     measure("logged-training-keras", log_interval=log_interval)

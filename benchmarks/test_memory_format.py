@@ -16,7 +16,7 @@ from harness import toggles
         ("cnn-train", "fp32"),
         ("cnn-train", "bf16"),
         ("regnet-train", "fp32"),
-        ("regnet-train", "bf16"),
+        pytest.param("regnet-train", "bf16", marks=pytest.mark.slow),
         pytest.param("resnet50-train", "bf16", marks=pytest.mark.slow),
     ],
 )

@@ -55,6 +55,7 @@ def test_shuffle_buffer(measure, shuffle_buffer):
     measure("tf-image-loading", source="tfrecord", shuffle_buffer=shuffle_buffer)
 
 
+@pytest.mark.slow
 @toggles("tensorflow", "pipeline")
 def test_pipeline_into_training(measure, pipeline):
     measure("tf-image-training", source="tfrecord", pipeline=pipeline)

@@ -11,7 +11,7 @@ import pytest
 from harness import toggles
 
 
-@pytest.mark.parametrize("model", ["cnn", "resnet18"])
+@pytest.mark.parametrize("model", ["cnn", pytest.param("resnet18", marks=pytest.mark.slow)])
 @toggles("torch", "relief")
 def test_utilisation(measure, model, relief):
     measure("burdened-training", model=model, relief=relief)
