@@ -60,9 +60,12 @@ def collected(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Cal
             def pytest_collection_finish(self, session: pytest.Session) -> None:
                 found.extend(item.nodeid for item in session.items)
 
-        settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--accel-size=full")
+        # By importlib, since tests of the same names may have been imported.
+        settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--import-mode=importlib")
         paths = [f"{CHECKOUT}/{each}" if each.startswith("benchmarks") else each for each in arguments]
-        pytester.inline_run(*settings, *GPU, "--collect-only", "-q", *paths, plugins=[Collecting()])
+        pytester.inline_run(
+            *settings, "--accel-size=full", *GPU, "--collect-only", "-q", *paths, plugins=[Collecting()]
+        )
         return found
 
     return collect

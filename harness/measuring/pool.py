@@ -149,6 +149,9 @@ class Pool:
         return self._workers[framework]
 
     def _make_room(self, framework: str) -> None:
+        """End the workers that hold memory of accelerators which this framework can use."""
+        if not self.accelerators(framework):
+            return
         for other in [name for name in self._workers if name != framework and self.accelerators(name)]:
             self._end(other)
 

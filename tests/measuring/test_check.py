@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.measuring.check import fault, relative_error, too_far
+from harness.measuring.check import fault, identical, relative_error, too_far
 
 ones = np.ones((2, 3))
 
@@ -19,6 +19,21 @@ def test_the_error_is_the_worst_arrays_relative_to_its_size() -> None:
 def test_another_shape_is_infinitely_wrong() -> None:
     assert relative_error([ones], [ones.T]) == float("inf")
     assert relative_error([ones], [ones, ones]) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ([[1.0, np.nan], [0.0]], True),
+        ([[1.0, 2.0], [0.0]], False),
+        ([[1.0, np.nan], [1e-300]], False),
+        ([[1.0, np.nan]], False),
+        ([[1.0, np.nan, 0.0], [0.0]], False),
+    ],
+)
+def test_outputs_are_identical_number_for_number(other: list[list[float]], same: bool) -> None:
+    output = [np.array([1.0, np.nan]), np.array([0.0])]
+    assert identical(output, [np.array(each) for each in other]) is same
 
 
 @pytest.mark.parametrize(

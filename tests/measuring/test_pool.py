@@ -128,11 +128,21 @@ def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their
 
 def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -> None:
     assert outcomes(pool, trial("1")) == ["measured"]
-    (kept,) = workers()
     assert pool.accelerators("fake") == ("fake:0",)
-    assert kept in workers()
+    both = workers()
     assert outcomes(pool, trial("1")) == ["measured"]
-    assert workers() == [kept]  # the other one sees an accelerator, whose memory it would hold
+    assert workers() == both
+
+
+def test_a_worker_with_memory_on_an_accelerator_makes_room_for_another_framework_that_sees_one(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pool.accelerators("numpy") == ()
+    (own,) = workers()
+    assert pool.accelerators("fake") == ("fake:0",)
+    monkeypatch.setattr(pool, "accelerators", lambda _: ("fake:0",))
+    assert outcomes(pool, trial("1")) == ["measured"]
+    assert workers() == [own]
 
 
 def test_what_a_framework_prints_does_not_disturb_the_replies(pool: Pool) -> None:

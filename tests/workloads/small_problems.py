@@ -49,7 +49,7 @@ IN_TORCH: dict[str, dict[str, Any]] = {
     "resnet18-evaluation": {"device": "cpu"},
     "resnet18-train": {"device": "cpu"},
     "stacked-training": {"device": "cpu", "model": "bert"},
-    "stacked-training-resnet50": {"device": "cpu", "autocast": "bf16"},
+    "stacked-training-resnet50": {"device": "cpu"},
 }
 IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "cnn-epoch-keras": {"steps": 3, "batch_size": 2},

@@ -12,6 +12,7 @@ from harness.experiment import Arm, Setting, find_technique, find_workload
 from harness.frameworks import load
 from harness.measuring import check
 from harness.workloads.data.rotation import VARIANTS
+from harness.workloads.torch import models
 from harness.workloads.torch.trainer import MEMORY_FORMATS
 
 framework = load("torch")
@@ -31,6 +32,13 @@ def test_a_reset_arm_repeats_its_output_exactly(name: str) -> None:
         arm.step()
     assert check.relative_error(check.output_of(arm, framework), first) == 0
     assert check.fault(first) is None
+
+
+def test_a_batch_with_more_images_than_are_drawn_repeats_them() -> None:
+    images, labels = models.cnn().batch(models.DISTINCT + 2, torch.Generator().manual_seed(0))
+    assert len(images) == len(labels) == models.DISTINCT + 2
+    assert torch.equal(images[models.DISTINCT :], images[:2])
+    assert images[: models.DISTINCT].unique(dim=0).shape == images[: models.DISTINCT].shape
 
 
 @pytest.mark.parametrize("name", ALL)
