@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).parent.parent
 PAGE = (CHECKOUT / "docs" / "gpu.md").read_text()
 SCRIPTS = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL))
 ELSEWHERE = {"tqdm", "packaging"}  # only the reading wing and the doctor import them
-GPU = ("--accel-max-batch=16384", "--accel-max-workers=16")  # the limits there, on a host of 16 cores
+GPU = ("--accel-size=full", "--accel-max-batch=16384", "--accel-max-workers=16")  # as there, on a host of 16 cores
 NO_TENSORFLOW = "not toggles(framework='tensorflow')"
 COMMANDS = re.compile(r"^timeout --signal=INT 9m python -m pytest (.*)$", re.MULTILINE)
 
@@ -61,11 +61,9 @@ def collected(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Cal
                 found.extend(item.nodeid for item in session.items)
 
         # By importlib, since tests of the same names may have been imported.
-        settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--import-mode=importlib")
+        settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--import-mode=importlib", *GPU)
         paths = [f"{CHECKOUT}/{each}" if each.startswith("benchmarks") else each for each in arguments]
-        pytester.inline_run(
-            *settings, "--accel-size=full", *GPU, "--collect-only", "-q", *paths, plugins=[Collecting()]
-        )
+        pytester.inline_run(*settings, "--collect-only", "-q", *paths, plugins=[Collecting()])
         return found
 
     return collect
