@@ -23,7 +23,7 @@ def build(**options: Any) -> Arm:
 
 
 def build_in_memory(**options: Any) -> Arm:
-    return find_workload("stacked-training-resnet50").build(Setting(), device="cpu", autocast="bf16", **options)
+    return find_workload("stacked-training-resnet50").build(Setting(), device="cpu", **options)
 
 
 def test_reading_the_loss_changes_nothing_and_batches_do() -> None:
