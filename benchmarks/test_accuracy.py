@@ -5,9 +5,12 @@ not get there within 20 epochs has no speed. PyTorch works with one thread: a se
 small.
 """
 
+import pytest
+
 from harness import toggles
 
 
+@pytest.mark.slow
 @toggles("torch", "amp")
 def test_time_to_accuracy(measure, amp):
     measure("digits-training", threads="1", amp=amp)

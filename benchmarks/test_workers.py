@@ -20,6 +20,7 @@ def test_persistent_workers(measure, persistent_workers):
     measure("image-loading", persistent_workers=persistent_workers)
 
 
+@pytest.mark.slow
 @toggles("torch", "prefetch_factor")
 def test_prefetch_factor(measure, prefetch_factor):
     measure("image-loading", prefetch_factor=prefetch_factor)
