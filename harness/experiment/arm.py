@@ -70,6 +70,15 @@ class Arm:
         """Return this arm with every block run inside ``context(*args)``."""
         return replace(self, contexts=(*self.contexts, lambda: context(*args)))
 
+    @classmethod
+    def built_inside(
+        cls, build: Callable[..., Arm], context: Callable[..., AbstractContextManager[Any]], *args: Any
+    ) -> Arm:
+        """Return an arm that is built inside ``context(*args)``, where a graph may be recorded, and run inside it."""
+        with context(*args):
+            arm = build()
+        return arm.inside(context, *args)
+
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Hold the arm's global state for the duration of a block, and put it back."""

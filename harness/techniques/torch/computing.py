@@ -107,9 +107,7 @@ def tf32(build: Build, level: str) -> Arm:
         _need_tf32()
     from harness.frameworks.torch_precision import float32_precision  # here: pytest's own process imports no framework
 
-    with float32_precision(level):  # in which a graph is recorded, if one is
-        arm = build()
-    return arm.inside(float32_precision, level)
+    return Arm.built_inside(build, float32_precision, level)
 
 
 @contextmanager

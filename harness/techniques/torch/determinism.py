@@ -21,10 +21,7 @@ from harness.experiment import Arm, Build, technique
 )
 def deterministic_algorithms(build: Build, level: str) -> Arm:
     """Whichever algorithm is fastest, or only those that give the same bits in every run."""
-    wanted = level == "on"
-    with _deterministic(wanted):  # in which a graph is recorded, if one is
-        arm = build()
-    return arm.inside(_deterministic, wanted)
+    return Arm.built_inside(build, _deterministic, level == "on")
 
 
 @contextmanager
