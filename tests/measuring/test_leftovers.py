@@ -1,7 +1,7 @@
 """What an arm leaves behind when its steps have ended."""
 
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterable
+from itertools import chain, count, cycle, repeat
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,14 @@ from harness.measuring.stopwatch import Stopwatch
 
 
 class Busy(FakeDevice):
-    """A device that delays reads as often as it is told, or goes on writing what was read."""
+    """A device whose readings take as long as it is told, in seconds, or that goes on writing what was read."""
 
-    def __init__(self, *, delays: int = 0, writes: bool = False) -> None:
+    def __init__(self, *, reads_s: Iterable[float] = (), writes: bool = False) -> None:
         super().__init__(FakeClock())
-        self.delays, self.writes = delays, writes
+        self.reads_s, self.writes = chain(reads_s, repeat(0.0)), writes
 
     def to_host(self, output: Any) -> list[np.ndarray]:
-        if self.delays:
-            self.delays -= 1
-            self.clock.advance(1.0)
+        self.clock.advance(next(self.reads_s))
         values = super().to_host(output)
         output += self.writes
         return values
@@ -48,8 +46,12 @@ def test_an_output_that_the_next_step_writes_over_is_not_still_written() -> None
         buffer[:] = next(steps)
         return buffer
 
-    assert sentence(Busy(delays=1), replayed) is None
+    assert sentence(Busy(reads_s=[1.0]), replayed) is None
 
 
 def test_a_neighbour_that_delays_one_reading_accuses_nobody() -> None:
-    assert sentence(Busy(delays=1)) is None
+    assert sentence(Busy(reads_s=[1.0])) is None
+
+
+def test_readings_that_differ_by_themselves_accuse_nobody() -> None:
+    assert sentence(Busy(reads_s=cycle([1.0, 0.0]))) is None
