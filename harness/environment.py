@@ -25,6 +25,7 @@ from harness.record import Environment, Gpu, Identity
 
 # Variables that change the speed of numerical code. Their values are recorded, so none may hold a secret or a path.
 VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
     "CUBLAS_WORKSPACE_CONFIG",
     "CUDA_DEVICE_MAX_CONNECTIONS",
     "CUDA_LAUNCH_BLOCKING",
@@ -49,7 +50,9 @@ VARIABLES = (
     "OMP_PLACES",
     "OMP_PROC_BIND",
     "OMP_WAIT_POLICY",
+    "ONEDNN_MAX_CPU_ISA",
     "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
     "OPENBLAS_NUM_THREADS",
     "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",

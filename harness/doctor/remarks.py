@@ -7,6 +7,14 @@ from collections.abc import Iterator
 from harness.doctor.facts import Facts
 from harness.doctor.versions import major, newer
 
+# Variables that choose a library's kernels, and how the names of those begin that use AVX-512, from the documentation
+# of OpenBLAS, PyTorch and oneDNN.
+_KERNELS = {
+    "OPENBLAS_CORETYPE": ("NumPy", ("SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS")),
+    "ATEN_CPU_CAPABILITY": ("PyTorch", ("AVX512",)),
+    "ONEDNN_MAX_CPU_ISA": ("PyTorch and TensorFlow", ("AVX512", "AVX10", "DEFAULT")),
+}
+
 
 def partly_hidden_gpus(facts: Facts) -> Iterator[str]:
     """CUDA_VISIBLE_DEVICES leaves some of the GPUs visible."""
@@ -33,4 +41,14 @@ def nvcc_of_another_cuda(facts: Facts) -> Iterator[str]:
         yield f"nvcc {facts.nvcc} cannot build extensions of {torch}, which is for CUDA {torch.cuda}"
 
 
-RULES = (partly_hidden_gpus, newer_cuda_than_the_drivers, nvcc_of_another_cuda)
+def kernels_of_an_older_processor(facts: Facts) -> Iterator[str]:
+    """A variable that keeps a library from the widest vectors of the processor."""
+    if "avx512f" not in facts.configuration.get("cpu.instructions", ""):
+        return
+    for variable, (library, fit) in _KERNELS.items():
+        value = facts.variable(variable)
+        if value and not value.upper().startswith(fit):
+            yield f"{variable}={value!r} keeps {library} from the processor's AVX-512: unset {variable} to use it"
+
+
+RULES = (partly_hidden_gpus, newer_cuda_than_the_drivers, nvcc_of_another_cuda, kernels_of_an_older_processor)

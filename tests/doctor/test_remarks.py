@@ -20,6 +20,11 @@ CASES = [
         "PyTorch 2.13.0+cu130 is built for CUDA 13.2 and the driver is for 13.0: that runs",
     ),
     ("nvcc-of-another-cuda", replace(WELL, nvcc="12.4"), "nvcc 12.4 cannot build extensions of PyTorch"),
+    (
+        "kernels-of-an-older-processor",
+        set_up(cpu_instructions="avx2, avx512f", env_OPENBLAS_CORETYPE="Haswell"),
+        "OPENBLAS_CORETYPE='Haswell' keeps NumPy from the processor's AVX-512: unset OPENBLAS_CORETYPE",
+    ),
 ]
 
 
@@ -36,6 +41,18 @@ def test_what_is_worth_knowing_is_said(name: str, facts: Facts, words: str) -> N
 
 def test_every_remark_is_reached() -> None:
     assert {case[0] for case in CASES} == {rule.__name__.replace("_", "-") for rule in remarks.RULES}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        set_up(cpu_instructions="avx2", env_OPENBLAS_CORETYPE="Haswell"),
+        set_up(cpu_instructions="avx2, avx512f", env_OPENBLAS_CORETYPE="SkylakeX", env_ATEN_CPU_CAPABILITY="avx512"),
+        set_up(cpu_instructions="avx2, avx512f"),
+    ],
+)
+def test_nothing_is_said_of_kernels_that_fit_the_processor(facts: Facts) -> None:
+    assert to_know(facts) == to_know(WELL)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ _FOLLOWS = {
     "torch.built_for": ("torch.version",),
     "torch.cudnn": ("torch.version",),
     "torch.architectures": ("torch.version",),
-    "torch.cpu_capability": ("torch.version", *_KERNELS),
+    "torch.cpu_capability": ("torch.version", *_KERNELS, "env.ATEN_CPU_CAPABILITY"),
     "torch.threads": _THREADS,
     "torch.interop_threads": _CORES,
     "tensorflow.built_for": ("tensorflow.version",),
