@@ -1,6 +1,8 @@
 """What the README shows is run."""
 
 import re
+from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from harness.reading.table import rows_of
 from harness.report.verdicts import GLYPHS
 
 README = Path(__file__).parent.parent / "README.md"
+NEWER = README.parent / "results" / "amd-epyc-2c-24g-a1550a"  # three runs on a processor of the next generation
 
 
 def test_the_technique_in_ten_lines_is_measured(pytester: pytest.Pytester) -> None:
@@ -45,3 +48,27 @@ def test_the_table_holds_what_the_committed_run_found() -> None:
 def test_the_figure_is_of_the_committed_report() -> None:
     (figure,) = re.findall(r"!\[.+\]\((.+)\)", README.read_text())
     assert (README.parent / figure).read_text().lstrip().startswith("<?xml")
+
+
+Verdicts = dict[tuple[str, str], str]
+
+
+def verdicts(run: Path) -> Verdicts:
+    """Return what a run decided, by trial and level."""
+    rows = rows_of(effects(load(find_results(run).results)))
+    return {(row["trial"], row["level"]): row["verdict"] for row in rows if row["verdict"] != "undecided"}
+
+
+def agreement(pairs: Iterable[tuple[Verdicts, Verdicts]]) -> tuple[int, int]:
+    """Return how often both of a pair of runs decided, and how often alike."""
+    both = [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
+    return len(both), sum(one == other for one, other in both)
+
+
+def test_how_often_processors_agree_is_counted_from_the_committed_runs() -> None:
+    ours, newer = verdicts(REAL), [verdicts(run) for run in sorted(NEWER.glob("*_quick.json"))]
+    told = re.findall(
+        r"decided (\d+) times, and (\d+) times alike.*?agreed (\d+) times out of (\d+)", README.read_text(), re.DOTALL
+    )
+    (between, alike), (among, own) = agreement((ours, run) for run in newer), agreement(combinations(newer, 2))
+    assert told == [tuple(str(count) for count in (between, alike, own, among))]
