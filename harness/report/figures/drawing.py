@@ -34,7 +34,7 @@ _TEXT_PT, _TITLE_PT = 9, 10
 _LINE_HEIGHT = 1.25  # of a title, as a multiple of its size
 _MARGIN_PT = 4  # at either end of a title's lines
 _LONGEST_LABEL = 70  # characters
-_LONGEST_TITLE = 240
+_LONGEST_TITLE = 300
 _STYLE: Any = {  # matplotlib types each key apart
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": LINE,
