@@ -46,51 +46,43 @@ def loop(repetitions: int) -> Step:
     return step
 
 
-def product(repetitions: int) -> Step:
-    """Return products of two 96 × 96 matrices, which every step has for itself."""
-    a, b = (np.random.default_rng().standard_normal((96, 96)) for _ in range(2))
+def product(side: int) -> Callable[[int], Step]:
+    """Return a builder of products of two square matrices."""
 
-    def step() -> None:
-        for _ in repeat(None, repetitions):
-            a @ b
+    def build(repetitions: int) -> Step:
+        a, b, out = _matrices(side)
 
-    return step
+        def step() -> None:
+            for _ in repeat(None, repetitions):
+                np.matmul(a, b, out=out)
 
+        return step
 
-def shared_product(repetitions: int) -> Step:
-    """Return products of two 32 × 32 matrices, the same ones in every step.
-
-    Arrays of one's own lie elsewhere, and where they lie can truly cost a per cent, which is a dose.
-    """
-    a, b, out = _matrices()
-
-    def step() -> None:
-        for _ in repeat(None, repetitions):
-            np.matmul(a, b, out=out)
-
-    return step
-
-
-@cache
-def _matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng()
-    return rng.standard_normal((32, 32)), rng.standard_normal((32, 32)), np.empty((32, 32))
+    return build
 
 
 def copy(repetitions: int) -> Step:
-    """Return copies of 1 MiB.
-
-    Two copies of 256 KiB, which compete for one core's cache, truly differ by some per cent, always the same one for
-    the same order of allocation.
-    """
-    source = np.random.default_rng().standard_normal(131072)
-    target = np.empty_like(source)
+    """Return copies of 1 MiB."""
+    source, target = _vectors()
 
     def step() -> None:
         for _ in repeat(None, repetitions):
             np.copyto(target, source)
 
     return step
+
+
+# The same arrays in every step: arrays of one's own lie elsewhere, which can truly cost a per cent, and on some
+# processors a third. That is a dose, too.
+@cache
+def _matrices(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng()
+    return rng.standard_normal((side, side)), rng.standard_normal((side, side)), np.empty((side, side))
+
+
+@cache
+def _vectors() -> tuple[np.ndarray, np.ndarray]:
+    return np.random.default_rng().standard_normal(131072), np.empty(131072)
 
 
 def catalogued(workload: str, **options: int) -> Callable[[int], Step]:
@@ -111,8 +103,8 @@ def catalogued(workload: str, **options: int) -> Callable[[int], Step]:
 KNOWN = (
     KnownWork(name="short Python loop", framework="numpy", build=loop, usual=600),
     KnownWork(name="Python loop", framework="numpy", build=loop, usual=20_000, divisible=True),
-    KnownWork(name="matrix product", framework="numpy", build=product, usual=1),
-    KnownWork(name="repeated product", framework="numpy", build=shared_product, usual=400, divisible=True),
+    KnownWork(name="matrix product", framework="numpy", build=product(96), usual=1),
+    KnownWork(name="repeated product", framework="numpy", build=product(32), usual=400, divisible=True),
     KnownWork(name="copy", framework="numpy", build=copy, usual=1),
     KnownWork(name="tensor operations", framework="torch", build=catalogued("chain-torch", elements=4096), usual=1),
     KnownWork(name="training step", framework="torch", build=catalogued("mlp-train", batch_size=32), usual=1),
