@@ -10,6 +10,7 @@ Schema history:
     4  ladders: a rung's speedup over the rung below, with which it was paired too; what a technique is, in a sentence
     5  what a device says: the time of an iteration by its own clock, the energy of an item
     6  a processor's signature, which tells it from another one of the same name
+    7  over how many builds of the arms an interval spans
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 KEY = "accelbench"
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -47,7 +48,8 @@ class Effect:
     """A candidate's speedup over its baseline, per item, with the interval that the verdict rests on.
 
     ``low`` and ``high`` bound the median paired ratio at confidence ``1 - alpha``; too few pairs leave it
-    unbounded, 0 and None. ``paired`` is false where the arms ran in different processes. ``log_ratios``
+    unbounded, 0 and None. ``paired`` is false where the arms ran in different processes. The interval carries the
+    spread between so many fresh ``workers``, or ``builds`` of the arms in one; 1 where it carries none. ``log_ratios``
     are evenly spaced quantiles of the paired log speedups, ``log_ratios_in_order`` the medians of at most 40 stretches
     of them in the order in which they were measured.
     """
@@ -59,6 +61,7 @@ class Effect:
     pairs: Count
     paired: bool = True
     workers: Count = 1
+    builds: Count = 1
     log_ratios: tuple[float, ...] = ()
     log_ratios_in_order: tuple[float, ...] = ()
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 from harness.experiment import Trial
 from harness.frameworks import Framework
 from harness.measuring import alone, cold, device_clock, energy, telemetry
+from harness.measuring.building import Building
 from harness.measuring.entrant import Entrant, entrants
 from harness.measuring.evidence import fewest_pairs
 from harness.measuring.leftovers import present
 from harness.measuring.measured import Measured
-from harness.measuring.referee import Referee, StoppedError
+from harness.measuring.referee import Referee
 from harness.measuring.scrutiny import Scrutiny
 from harness.measuring.spending import Spending
+from harness.measuring.stopped import StoppedError
 from harness.measuring.stopwatch import Stopwatch
 from harness.measuring.windows import Windows
 from harness.units import seconds
@@ -44,6 +47,9 @@ class Conduct:
         self.heard = heard
         self.windows = windows or Windows.blind()
         self.spending = Spending(clock)
+        self.building = Building(
+            framework, trial.setting.seed, stopwatch=self.stopwatch, spending=self.spending, coin=self.coin
+        )
         self.entrants = entrants(trial)
         self.scrutiny = Scrutiny(trial, framework, self.stopwatch, self.coin)
         self.together = 1
@@ -89,7 +95,7 @@ class Conduct:
         """Build an arm, make its cold call, give it up where it cannot finish, and check its output."""
         self.heard(f"{entrant.name}: build")
         with entrant.withdrawing(self.framework):
-            self._build(entrant)
+            self.building.build_elsewhere(entrant)
             self.scrutiny.see_inputs(entrant)
             self.heard(f"{entrant.name}: cold call")
             entrant.items = entrant.built.items
@@ -111,15 +117,6 @@ class Conduct:
             return entrant  # nobody is measured without a baseline
         alike = (other for other in self.entrants if other.computes() == entrant.computes())
         return next(other for other in alike if other.stands or other is entrant)
-
-    def _build(self, entrant: Entrant) -> None:
-        start = self.stopwatch.clock()
-        with self.spending.on("build"):
-            self.framework.seed(self.trial.setting.seed)
-            entrant.arm = entrant.build()
-            self.framework.synchronize()
-        entrant.watched, entrant.work = entrant.built.watched, entrant.built.work
-        entrant.build_s = entrant.build_s or self.stopwatch.clock() - start
 
     def _hopeless(self, entrant: Entrant) -> str | None:
         """Return a sentence where not even the fewest pairs fit; a slow cold call alone may be compilation."""
@@ -147,13 +144,14 @@ class Conduct:
         return cold.stopwatch_of(self._standing(), self.framework, self.stopwatch)
 
     def _contest(self, stopwatch: Stopwatch) -> None:
-        """Time the arms that stand, built as often as the plan says; start over without an arm that stops."""
+        """Time the arms that stand, built often enough; start over without an arm that stops."""
         standing = self._standing()
+        plan = self.building.plan(self.plan, len(standing))
         while standing:
             referee = Referee(
                 stopwatch=stopwatch,
                 coin=self.coin,
-                plan=self.plan,
+                plan=plan,
                 arms=len(standing),
                 below=_rungs_below(standing),
                 windows=self.windows,
@@ -185,20 +183,11 @@ class Conduct:
 
     def _play(self, referee: Referee, standing: list[Entrant]) -> None:
         if referee.builds or any(entrant.arm is None for entrant in standing):
-            self._rebuild(standing)
+            self.building.rebuild(standing, backwards=referee.builds % 2 == 1)
         referee.play([entrant.built for entrant in standing], self.heard)
         for index, entrant in enumerate(standing):
             with StoppedError.naming(index):
                 self._check(entrant)
-
-    def _rebuild(self, standing: list[Entrant]) -> None:
-        """Build the arms afresh in the opposite order, so that an accident of memory layout changes sides."""
-        for entrant in standing:
-            entrant.close()
-        self.framework.free()
-        for index, entrant in reversed(list(enumerate(standing))):
-            with StoppedError.naming(index):
-                self._build(entrant)
 
     def _observe(self, entrant: Entrant) -> None:
         if entrant.arm is not None and entrant.arm.observe is not None:
@@ -218,10 +207,7 @@ class Conduct:
 
     def _price(self, entrant: Entrant) -> None:
         """Measure memory, energy and, where the arm asks for it, utilisation, with the arm alone in the process."""
-
-        def build() -> None:
-            self._build(entrant)
-
+        build = partial(self.building.build, entrant)
         self.heard(f"{entrant.name}: memory")
         with entrant.withdrawing(self.framework), self.spending.on("price passes"):
             bystanders = present()

@@ -34,7 +34,7 @@ def _known_median(values: Iterable[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
+def effect_of(judgement: Judgement, log_ratios: Sequence[float], *, builds: int = 1) -> Effect:
     """Return a judgement as it is kept."""
     return Effect(
         speedup=judgement.speedup,
@@ -42,6 +42,7 @@ def effect_of(judgement: Judgement, log_ratios: Sequence[float]) -> Effect:
         high=judgement.high if np.isfinite(judgement.high) else None,
         verdict=judgement.verdict,
         pairs=judgement.pairs,
+        builds=builds,
         log_ratios=quantiles(log_ratios),
         log_ratios_in_order=in_order(log_ratios),
     )

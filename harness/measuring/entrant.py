@@ -143,13 +143,15 @@ class Entrant:
             warmup_settled=warmup.settled,
             warmup_s=in_order([block_s / referee.iterations[place] for block_s in warmup.blocks_s]),
         )
+        builds = referee.builds if referee.spreads else 1
         if place:
             self.log_ratios = tuple(referee.log_ratios[place])
             self.quiet = tuple(referee.quiet(place).tolist())
-            self.effect = effect_of(referee.judgement(place), self.log_ratios)
+            self.effect = effect_of(referee.judgement(place), self.log_ratios, builds=builds)
         if self.below is not None:
             self.gains = tuple(referee.gains[place]) or self.log_ratios  # the rung below may be the baseline
-            self.gain = effect_of(referee.gain(place), self.gains) if place in referee.below else self.effect
+            gained = place in referee.below
+            self.gain = effect_of(referee.gain(place), self.gains, builds=builds) if gained else self.effect
             self.gain_over = self.below.levels
 
     def record(self) -> ArmRecord:

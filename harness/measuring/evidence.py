@@ -18,6 +18,7 @@ import numpy as np
 from harness.record import Verdict
 from harness.verdict import verdict
 
+UNBOUNDED = math.log(1e15)  # an upper end beyond this says nothing, and no result file may hold it
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
@@ -95,59 +96,53 @@ def judge(
     make a verdict undecided but not wrong; and since the hull holds the interval of all pairs, the error rate is not
     touched by how the quiet ones were chosen, which is by readings of the machine and never by the samples.
     """
-    pairs = np.asarray(log_ratios, dtype=float)
-    means = _means(pairs, together)
-    (low, high), centre = interval(means, alpha), float(np.median(means))
-    if quiet is not None and not np.all(quiet):
-        calm = _means(pairs[np.asarray(quiet, dtype=bool)], together)
-        calm_low, calm_high = interval(calm, alpha)
-        low, high = min(low, calm_low), max(high, calm_high)
-        centre = float(np.median(calm)) if len(calm) else centre
-    return _judgement(centre, low, high, noise, len(pairs))
+    masks = None if quiet is None else [quiet]
+    return judge_groups([log_ratios], alpha=alpha, noise=noise, together=[together], quiet=masks)
 
 
-def judge_workers(
-    groups: Sequence[Sequence[float]],
+def judge_groups(
+    groups: Sequence[Sequence[float] | np.ndarray],
     *,
     alpha: float,
     noise: float,
     together: Sequence[int] | None = None,
-    quiet: Sequence[Sequence[bool]] | None = None,
+    quiet: Sequence[Sequence[bool] | np.ndarray] | None = None,
 ) -> Judgement:
-    """Judge the same comparison repeated in several fresh workers, one group of log speedups per worker.
+    """Judge the same comparison repeated in several fresh workers, or over several builds of its arms.
 
-    The interval covers both the pairs within workers, so many of each worker's ``together``, and, by Student's t on
-    the workers' medians, the spread between processes: it is the hull of the two. ``quiet`` is as for ``judge``.
+    There is one group of log speedups for each of them. The interval covers both the pairs within groups, so many of
+    each group's ``together``, and, by Student's t on the groups' medians, the spread between them: it is the hull of
+    the two. ``quiet`` is as for ``judge``; groups without a quiet pair fall out, and two at least must be left.
     """
     counts = together or [1] * len(groups)
-    pairs = sum(map(len, groups))
-    low, high, centre = _across([_means(group, count) for group, count in zip(groups, counts, strict=True)], alpha)
+    pairs = [np.asarray(group, dtype=float) for group in groups]
+    low, high, centre = _across(pairs, counts, alpha)
     if quiet is not None and not all(map(all, quiet)):
-        calm = [np.asarray(group)[np.asarray(mask)] for group, mask in zip(groups, quiet, strict=True)]
-        if not all(map(len, calm)):
-            return _judgement(centre, -math.inf, math.inf, noise, pairs)
-        means = [_means(group, count) for group, count in zip(calm, counts, strict=True)]
-        calm_low, calm_high, centre = _across(means, alpha)
+        calm = [group[np.asarray(mask, dtype=bool)] for group, mask in zip(pairs, quiet, strict=True)]
+        calm_low, calm_high, calm_centre = _across(calm, counts, alpha)
         low, high = min(low, calm_low), max(high, calm_high)
-    return _judgement(centre, low, high, noise, pairs)
+        centre = centre if math.isnan(calm_centre) else calm_centre
+    return _judgement(centre, low, high, noise, sum(map(len, groups)))
 
 
-def _across(groups: Sequence[np.ndarray], alpha: float) -> tuple[float, float, float]:
-    """Return the interval of several workers' means, and its centre."""
-    low, high = interval(np.concatenate(groups), alpha)
-    medians = np.array([np.median(group) for group in groups])
+def _across(groups: Sequence[np.ndarray], together: Sequence[int], alpha: float) -> tuple[float, float, float]:
+    """Return the interval of all groups' means, and its centre: unbounded, about NaN, where all but one are empty."""
+    means = [_means(group, count) for group, count in zip(groups, together, strict=True) if len(group)]
+    if len(means) < min(2, len(groups)):
+        return -math.inf, math.inf, math.nan
+    low, high = interval(np.concatenate(means), alpha)
+    medians = np.array([np.median(group) for group in means])
     centre = float(np.mean(medians))
-    if len(groups) > 1:
-        from scipy import special  # here, since it takes half a second and most workers need none of it
+    if len(means) > 1:
+        from scipy import special  # here, since it takes half a second and some workers need none of it
 
-        spread = float(np.std(medians, ddof=1)) / math.sqrt(len(groups))
-        reach = float(special.stdtrit(len(groups) - 1, 1 - alpha / 2)) * spread
+        spread = float(np.std(medians, ddof=1)) / math.sqrt(len(means))
+        reach = float(special.stdtrit(len(means) - 1, 1 - alpha / 2)) * spread
         low, high = min(low, centre - reach), max(high, centre + reach)
     return low, high, centre
 
 
-def _means(log_ratios: Sequence[float] | np.ndarray, together: int) -> np.ndarray:
-    pairs = np.asarray(log_ratios, dtype=float)
+def _means(pairs: np.ndarray, together: int) -> np.ndarray:
     whole = len(pairs) // together * together
     return pairs[:whole].reshape(-1, together).mean(axis=1) if whole else pairs
 
@@ -156,7 +151,7 @@ def _judgement(centre: float, low: float, high: float, noise: float, pairs: int)
     return Judgement(
         speedup=math.exp(centre),
         low=math.exp(low),
-        high=math.exp(high),
+        high=math.exp(high) if high < UNBOUNDED else math.inf,
         verdict=verdict(low, high, noise),
         pairs=pairs,
     )

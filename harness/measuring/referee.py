@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from statistics import median
 
 import numpy as np
 
 from harness.experiment import Arm, Plan
-from harness.measuring.evidence import Judgement, fewest_pairs, judge
+from harness.measuring.evidence import Judgement, fewest_pairs, judge_groups
+from harness.measuring.stopped import StoppedError
 from harness.measuring.stopwatch import Stopwatch
 from harness.measuring.warmup import Warmup, warm_up
 from harness.measuring.windows import Windows
@@ -23,32 +23,16 @@ EVIDENCE_S = 2e-3  # pairs are averaged over this long: a machine may have two s
 PATIENCE = 2  # a build that takes so many times the whole budget is cut short: the machine has become much slower
 LONE_SHARE = 0.5  # of its budget at most goes into a baseline without a candidate, about which nothing is decided
 SPARE_ROUNDS = 2  # where disturbed rounds leave too few others, at most so many times the fewest are run
+SPREAD_FROM = 4  # so many builds say how far other builds may be off; fewer would widen every interval beyond use
 MORE_PAIRS = 2  # where the builds so far do not suffice, the next ones get up to so many times as many pairs
-
-
-class StoppedError(Exception):
-    """An arm raised while it ran; ``arm`` is its place in the trial and ``error`` what it raised."""
-
-    def __init__(self, arm: int, error: Exception) -> None:
-        super().__init__(f"arm {arm} stopped: {error}")
-        self.arm = arm
-        self.error = error
-
-    @classmethod
-    @contextmanager
-    def naming(cls, arm: int) -> Iterator[None]:
-        """Say which arm it was that raised."""
-        try:
-            yield
-        except Exception as error:
-            raise cls(arm, error) from error
 
 
 class Referee:
     """Times arms against the first of them and keeps what came out.
 
-    ``play`` may be called several times with the same arms built afresh: the evidence is pooled, each build with
-    the same weight, which takes out the accidental one per cent of a memory layout.
+    ``play`` may be called several times with the same arms built afresh, which is how the accident of where their data
+    lie in memory is met: each build has the same weight, and where the plan asks for enough of them, the interval
+    carries the spread between them.
 
     ``below`` maps the places of a ladder's rungs to those of the rungs below, other than the first arm: such a rung is
     compared with both in the same rounds.
@@ -57,6 +41,7 @@ class Referee:
         samples_s: for each arm, seconds per iteration of each of its blocks.
         log_ratios: for each candidate, the paired log speedups per item; empty for the baseline.
         gains: for each candidate in ``below``, the same over the rung below.
+        begun: for each candidate, how many pairs it had when each build began to play.
         windows: what the machine did meanwhile; without them nothing counts as disturbed.
         compilations: how many graphs were compiled while blocks were timed.
     """
@@ -79,6 +64,7 @@ class Referee:
         self.log_ratios: list[list[float]] = [[] for _ in range(arms)]
         self.below = dict(below or {})
         self.gains: list[list[float]] = [[] for _ in range(arms)]
+        self.begun: list[list[int]] = [[] for _ in range(arms)]
         self.windows = windows or Windows.blind()
         self.count_compilations = count_compilations
         self.compilations = 0
@@ -106,6 +92,8 @@ class Referee:
             self.together = max(1, round(EVIDENCE_S / pair_s)) if pair_s > 0 else 1
         gc.collect()
         self.warmed_s += self.stopwatch.clock() - start
+        for begun, log_ratios in zip(self.begun, self.log_ratios, strict=True):
+            begun.append(len(log_ratios))
         start, compiled = self.stopwatch.clock(), self.count_compilations()
         with self.windows.open():
             if self.quota:
@@ -119,6 +107,11 @@ class Referee:
     def builds(self) -> int:
         """How many builds have played."""
         return len(self.played_s)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether the intervals carry the spread between builds."""
+        return self.plan.builds >= SPREAD_FROM
 
     @property
     def settled(self) -> bool:
@@ -147,12 +140,14 @@ class Referee:
         return self._judged(candidate, self.gains[candidate])
 
     def _judged(self, candidate: int, log_ratios: Sequence[float]) -> Judgement:
-        return judge(
-            log_ratios,
+        cuts = self.begun[candidate][1:] if self.spreads else []
+        groups = np.split(np.asarray(log_ratios), cuts)
+        return judge_groups(
+            groups,
             alpha=self.alpha,
             noise=self.plan.noise,
-            together=self.together,
-            quiet=self.quiet(candidate),
+            together=[self.together] * len(groups),
+            quiet=np.split(self.quiet(candidate), cuts),
         )
 
     def median_s(self, arm: int) -> float:
@@ -160,7 +155,8 @@ class Referee:
         return median(self.samples_s[arm])
 
     def _warmed(self, index: int, arm: Arm) -> Warmup:
-        cap_s = WARM_UP_SHARE * self.plan.budget_s / self.plan.builds
+        later = max(1, self.plan.builds - 1)
+        cap_s = WARM_UP_SHARE * self.plan.budget_s / (2 * later if self.warmups else min(2, self.plan.builds))
         with StoppedError.naming(index):
             return warm_up(lambda: self.stopwatch.block_s(arm, self.iterations[index]), cap_s=cap_s)
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from harness.experiment import Plan
 from harness.measuring.digest import effect_of, timing_across
-from harness.measuring.evidence import judge_workers
+from harness.measuring.evidence import judge_groups
 from harness.measuring.measured import Measured
 from harness.record import ArmRecord, Effect
 
@@ -43,7 +43,7 @@ def _arm(results: list[Measured], place: int, alpha: float, noise: float) -> Arm
     quiet = [result.quiet[place] for result in results]
 
     def across(groups: list[tuple[float, ...]]) -> Effect:
-        judgement = judge_workers(groups, alpha=alpha, noise=noise, together=together, quiet=quiet)
+        judgement = judge_groups(groups, alpha=alpha, noise=noise, together=together, quiet=quiet)
         return replace(effect_of(judgement, list(chain(*groups))), workers=len(results))
 
     gains = [result.gains[place] for result in results if result.gains and result.gains[place]]

@@ -221,6 +221,7 @@ def _effect(effect: Effect | None) -> dict[str, Any]:
         "pairs": effect.pairs if effect else None,
         "paired": effect.paired if effect else None,
         "workers": effect.workers if effect else None,
+        "builds": effect.builds if effect else None,
         "log_ratios": effect.log_ratios_in_order if effect else (),
     }
 

@@ -189,10 +189,10 @@ def on_a_side_stream(arm: Arm, made: Made, device: FakeDevice) -> Arm:
 
 
 def compiling_late(arm: Arm, _: Made, device: FakeDevice) -> Arm:
-    calls = iter(range(80))
+    calls = iter(range(50))
 
     def step() -> Any:
-        if next(calls, None) == 79:
+        if next(calls, None) == 49:
             device.compile(1.0)
         return arm.step()
 

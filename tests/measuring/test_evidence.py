@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measuring.evidence import fewest_pairs, heads_needed, interval, judge, judge_workers, log_e_value
+from harness.measuring.evidence import fewest_pairs, heads_needed, interval, judge, judge_groups, log_e_value
 
 finite = st.floats(-3, 3, allow_nan=False)
 
@@ -90,8 +90,8 @@ def test_workers_that_disagree_widen_the_interval() -> None:
     rng = np.random.default_rng(3)
     agreeing = [rng.normal(0.05, 0.01, 200) for _ in range(5)]
     disagreeing = [group + shift for group, shift in zip(agreeing, (-0.04, -0.02, 0.0, 0.02, 0.04), strict=True)]
-    narrow = judge_workers(agreeing, alpha=0.01, noise=0.01)
-    wide = judge_workers(disagreeing, alpha=0.01, noise=0.01)
+    narrow = judge_groups(agreeing, alpha=0.01, noise=0.01)
+    wide = judge_groups(disagreeing, alpha=0.01, noise=0.01)
     assert (narrow.verdict, wide.verdict) == ("faster", "undecided")
     assert wide.half_width > 3 * narrow.half_width
 
@@ -99,8 +99,8 @@ def test_workers_that_disagree_widen_the_interval() -> None:
 def test_workers_are_judged_by_means_as_one_process_is() -> None:
     coin = np.random.default_rng(5)
     groups = [math.log(0.97) + coin.choice([-0.026, 0.026], 1000) + coin.normal(0, 0.001, 1000) for _ in range(5)]
-    single = judge_workers(groups, alpha=0.01, noise=0.01)
-    means = judge_workers(groups, alpha=0.01, noise=0.01, together=[10] * 5)
+    single = judge_groups(groups, alpha=0.01, noise=0.01)
+    means = judge_groups(groups, alpha=0.01, noise=0.01, together=[10] * 5)
     assert (single.verdict, means.verdict) == ("undecided", "slower")
     assert means.pairs == single.pairs == 5000
 
@@ -138,8 +138,20 @@ def test_a_verdict_must_hold_on_the_quiet_pairs_alone_too() -> None:
 def test_too_few_quiet_pairs_leave_it_undecided() -> None:
     quiet = [True] * 5 + [False] * 95
     assert judge([0.2] * 100, alpha=0.01, noise=0.01, quiet=quiet).verdict == "undecided"
-    groups, masks = [[0.2] * 100] * 3, [[True] * 100, [True] * 100, [False] * 100]
-    assert judge_workers(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
+    groups, masks = [[0.2] * 100] * 3, [[True] * 100, [False] * 100, [False] * 100]
+    assert judge_groups(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
+
+
+def test_groups_without_a_quiet_pair_fall_out() -> None:
+    groups, masks = [[0.2] * 100, [0.21] * 100, [0.3] * 100], [[True] * 100, [True] * 100, [False] * 100]
+    held = judge_groups(groups, alpha=0.01, noise=0.01, quiet=masks)
+    assert held.speedup == pytest.approx(math.exp(0.205))
+    assert held.high > math.exp(0.3)  # what was disturbed is in the interval all the same
+
+
+def test_groups_too_far_apart_for_any_figure_leave_the_interval_unbounded() -> None:
+    apart = judge_groups([[0.0] * 100, [2.0] * 100], alpha=1e-4, noise=0.01)
+    assert (apart.low, apart.high, apart.verdict) == (0.0, math.inf, "undecided")
 
 
 def test_workers_are_judged_on_their_quiet_pairs_too() -> None:
@@ -147,6 +159,6 @@ def test_workers_are_judged_on_their_quiet_pairs_too() -> None:
     quiet = np.arange(300) % 2 == 0
     groups = [np.where(quiet, 0.0, 0.2) + rng.normal(0, 0.01, 300) for _ in range(5)]
     masks = [quiet] * 5
-    assert judge_workers(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
-    held = judge_workers([group + 0.3 for group in groups], alpha=0.01, noise=0.01, quiet=masks)
+    assert judge_groups(groups, alpha=0.01, noise=0.01, quiet=masks).verdict == "undecided"
+    held = judge_groups([group + 0.3 for group in groups], alpha=0.01, noise=0.01, quiet=masks)
     assert held.verdict == "faster"

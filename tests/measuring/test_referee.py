@@ -6,7 +6,8 @@ import pytest
 
 from harness.experiment import Arm, Plan
 from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.referee import Referee, StoppedError
+from harness.measuring.referee import Referee
+from harness.measuring.stopped import StoppedError
 from harness.measuring.stopwatch import Stopwatch
 
 
