@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from itertools import count, repeat
 from time import perf_counter
 
@@ -50,7 +49,8 @@ def product(side: int) -> Callable[[int], Step]:
     """Return a builder of products of two square matrices."""
 
     def build(repetitions: int) -> Step:
-        a, b, out = _matrices(side)
+        a, b = (np.random.default_rng().standard_normal((side, side)) for _ in range(2))
+        out = np.empty_like(a)
 
         def step() -> None:
             for _ in repeat(None, repetitions):
@@ -63,26 +63,14 @@ def product(side: int) -> Callable[[int], Step]:
 
 def copy(repetitions: int) -> Step:
     """Return copies of 1 MiB."""
-    source, target = _vectors()
+    source = np.random.default_rng().standard_normal(131072)
+    target = np.empty_like(source)
 
     def step() -> None:
         for _ in repeat(None, repetitions):
             np.copyto(target, source)
 
     return step
-
-
-# The same arrays in every step: arrays of one's own lie elsewhere, which can truly cost a per cent, and on some
-# processors a third. That is a dose, too.
-@cache
-def _matrices(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng()
-    return rng.standard_normal((side, side)), rng.standard_normal((side, side)), np.empty((side, side))
-
-
-@cache
-def _vectors() -> tuple[np.ndarray, np.ndarray]:
-    return np.random.default_rng().standard_normal(131072), np.empty(131072)
 
 
 def catalogued(workload: str, **options: int) -> Callable[[int], Step]:

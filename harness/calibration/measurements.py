@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import time
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
 
@@ -36,11 +37,11 @@ def prepare() -> None:
 
 
 def duel(name: str, dose: float, neighbours: int, budget_s: float) -> Duel:
-    """Let some known work meet ``dose`` more of it, both built just now."""
+    """Let some known work meet ``dose`` more of it, each with data of its own."""
     work = find_work(name)
-    arms = {"usual": work.step(), "more": work.step(dose)}
+    arms = {"usual": partial(work.step, 0.0), "more": partial(work.step, dose)}
     start = perf_counter()
-    judged = compare(arms, budget_s=budget_s, framework=work.framework)["more"]
+    judged = compare(arms, budget_s=budget_s, framework=work.framework, rebuild=True)["more"]
     return Duel(
         through="compare",
         framework=work.framework,
@@ -58,7 +59,8 @@ def duel(name: str, dose: float, neighbours: int, budget_s: float) -> Duel:
 def multiples(name: str, budget_s: float) -> list[Multiple]:
     """Measure twice and four times the same work against once."""
     work = find_work(name)
-    found = compare({str(times): work.step(times - 1) for times in (1, *MULTIPLES)}, budget_s=budget_s)
+    arms = {str(times): partial(work.step, times - 1) for times in (1, *MULTIPLES)}
+    found = compare(arms, budget_s=budget_s, rebuild=True)
     return [_multiple(name, times, found[str(times)]) for times in MULTIPLES]
 
 

@@ -24,9 +24,10 @@ class Plan:
 
     ``budget_s`` is the measuring time per arm, ``alpha`` the error rate of a trial's verdicts, ``noise`` the
     half-width of the zone of speedups that count as the same, ``half_width`` the precision at which measuring
-    stops. ``builds`` says how often the arms are built afresh within a worker, ``workers`` in how many fresh
-    workers the trial is repeated, ``silence_s`` how long a worker may give no sign of life. ``rehearse`` runs and
-    checks every arm once and times nothing. ``keep_outputs`` brings the first arm's checked output back.
+    stops. ``builds`` says how often at least the arms are built within a worker: more often where that is cheap,
+    unless it is 1. ``workers`` says in how many fresh workers the trial is repeated, ``silence_s`` how long a worker
+    may give no sign of life. ``rehearse`` runs and checks every arm once and times nothing. ``keep_outputs`` brings
+    the first arm's checked output back.
     ``whole_rounds`` keeps every arm in every round until the budget ends, for what is computed across arms.
     ``cold_cache`` flushes the caches before every timed block, which has one iteration then.
     """

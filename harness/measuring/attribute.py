@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,9 @@ def attribute(
     _check(build, techniques)
     rows = design(len(techniques))
     levels = [{name: pair[on] for (name, pair), on in zip(techniques.items(), row, strict=True)} for row in rows]
-    arms = [_arm(build, each, items) for each in levels]
-    plan = Plan(budget_s=budget_s / len(arms), alpha=alpha, noise=noise, builds=1, whole_rounds=True)
-    referee = refereed(arms, plan, framework)
+    builders = [partial(_arm, build, each, items) for each in levels]
+    plan = Plan(budget_s=budget_s / len(builders), alpha=alpha, noise=noise, builds=1, whole_rounds=True)
+    referee = refereed(builders, plan, framework)
     candidates = np.array(referee.log_ratios[1:]).T
     log_speedups = np.column_stack([np.zeros(len(candidates)), candidates])
     labels = {name: f"{name.replace('_', '-')} {on}" for name, (_, on) in techniques.items()}

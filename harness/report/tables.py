@@ -176,8 +176,8 @@ def _blocks(row: Row) -> str:
 def _pairs(row: Row) -> str:
     if row["pairs"] is None:
         return ""
-    workers = f", {row['workers']} workers" if row["workers"] > 1 else ""
-    return f"{row['pairs']}{workers}{'' if row['paired'] else ', not paired'}"
+    over = "".join(f", {row[several]} {several}" for several in ("workers", "builds") if row[several] > 1)
+    return f"{row['pairs']}{over}{'' if row['paired'] else ', not paired'}"
 
 
 def _observed(arm: Row) -> list[Column]:

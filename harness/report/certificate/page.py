@@ -102,8 +102,7 @@ def _identical(certificate: Certificate) -> Part:
     return Part(
         heading="Identical code",
         said="Two arms of the same code, built apart. “faster” and “slower” are wrong; what is not called the same was "
-        "left undecided. By compare, both arms were built once; the suite builds them twice, in opposite order, in a "
-        "worker of their own.",
+        "left undecided. The suite compares them in a worker of their own.",
         headings=("work", "by", "measured", "called different", "called the same", *_TIMES),
         rows=[row(duels) for duels in groups.values()],
     )

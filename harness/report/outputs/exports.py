@@ -41,6 +41,7 @@ _KINDS: Any = {  # in this order; pandas types each name apart
     "gain_verdict": "str",
     "pairs": "Int64",
     "workers": "Int64",
+    "builds": "Int64",
     "error": "float64",
     "tolerance": "float64",
     "s_per_item": "float64",
