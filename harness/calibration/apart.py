@@ -18,7 +18,7 @@ class Apart:
         self._framework = framework
         spawning = get_context("spawn")
         self._orders, theirs = spawning.Pipe()
-        self._process = spawning.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = spawning.Process(target=_serve, args=(theirs, framework), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -44,9 +44,9 @@ class Apart:
         self._orders.close()
 
 
-def _serve(orders: Connection) -> None:
+def _serve(orders: Connection, framework: str) -> None:
     """Measure what is asked for until nobody asks any more."""
-    prepare()
+    prepare(framework)
     while True:
         try:
             measure, arguments = orders.recv()

@@ -15,6 +15,7 @@ import harness.techniques
 import harness.workloads  # noqa: F401  importing fills the catalogue
 from harness.calibration.known_work import find_work, slow_once, waiting
 from harness.certificate import Duel, Multiple, SlowCall, Timer, Wait
+from harness.frameworks import load
 from harness.measuring.compare import compare
 from harness.measuring.evidence import Judgement
 from harness.measuring.stopwatch import Stopwatch
@@ -25,13 +26,14 @@ SLOW_S = 0.2
 READINGS = 10_000
 
 
-def prepare() -> None:
-    """Begin as a worker does, on one thread, and leave Ctrl-C to the parent, which ends this process.
+def prepare(framework: str) -> None:
+    """Begin as a worker of the framework does, on one thread, and leave Ctrl-C to the parent, which ends this process.
 
     Two threads of one arm, beside a busy neighbour on two cores, would measure the scheduler.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load(framework)
     gc.collect()
     gc.freeze()
 

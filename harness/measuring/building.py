@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+import numpy as np
+
 from harness.experiment import Plan
 from harness.frameworks import Framework
 from harness.measuring.entrant import Entrant
@@ -20,7 +22,7 @@ from harness.measuring.stopwatch import Stopwatch
 BUILDS = 8  # enough for an interval that carries the spread between them
 BUILDING_SHARE = 0.25  # of the trial's budget may go into building, first calls and checks of so many
 SPANS = 2  # as long in all as with few builds, so that the neighbours of each can be counted
-GAP_BYTES = 100_000  # at most: some pages and a part of one
+GAPS = range(10, 23)  # one of each size from 2**10 to 2**23 bytes: larger arrays get other pages whenever they are made
 
 
 def built_often(plan: Plan, arms: int, again_s: float) -> Plan:
@@ -35,15 +37,15 @@ def built_often(plan: Plan, arms: int, again_s: float) -> Plan:
 
 
 class Elsewhere:
-    """Gaps of random size, held as long as this lives, so that what is built next lies elsewhere."""
+    """Gaps of random sizes, held as long as this lives and never touched, so that what is built next lies elsewhere."""
 
     def __init__(self, coin: Random) -> None:
         self._coin = coin
-        self._gaps: list[bytearray] = []
+        self._gaps: list[np.ndarray] = []
 
     def move(self) -> None:
-        """Leave another gap."""
-        self._gaps.append(bytearray(self._coin.randrange(GAP_BYTES)))
+        """Leave more gaps: large ones where freed arrays lay, small ones between those to come."""
+        self._gaps += [np.empty(self._coin.randrange(2**size, 2 ** (size + 1)), np.uint8) for size in reversed(GAPS)]
 
 
 class Building:

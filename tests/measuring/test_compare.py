@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
 
 import pytest
 
@@ -31,6 +34,25 @@ def test_another_arm_may_be_named_as_the_baseline() -> None:
 def test_arms_that_process_more_items_per_call_are_compared_per_item() -> None:
     arms = {"one": lambda: loop(1000), "three": lambda: loop(1000)}
     assert harness.compare(arms, items={"three": 3}, budget_s=0.5)["three"].speedup == pytest.approx(3, rel=0.2)
+
+
+def test_what_differs_from_build_to_build_is_in_the_interval_of_what_is_rebuilt() -> None:
+    lengths = {"one": cycle([1000, 1300]), "other": cycle([1300, 1000])}
+    arms = {name: partial(accidental, lengths[name]) for name in lengths}
+    finished = harness.compare({name: build() for name, build in arms.items()}, budget_s=0.4)["other"]
+    rebuilt = harness.compare(arms, rebuild=True, budget_s=0.4)["other"]
+    assert finished.verdict == "slower"
+    assert rebuilt.verdict == "undecided"
+    assert rebuilt.low < 1 < rebuilt.high
+
+
+def accidental(lengths: Iterator[int]) -> Callable[[], int]:
+    return partial(loop, next(lengths))
+
+
+def test_an_arm_that_is_rebuilt_must_return_a_callable() -> None:
+    with pytest.raises(BadInput, match="arm 'two' returned 2; with rebuild, expected a function without arguments"):
+        harness.compare({"one": lambda: partial(loop, 9), "two": lambda: 2}, rebuild=True)
 
 
 def test_a_result_shows_itself_as_a_table() -> None:

@@ -11,6 +11,7 @@ import pytest
 from harness.errors import Unavailable
 from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
 from harness.frameworks.fake import FakeClock, FakeDevice
+from harness.measuring.building import BUILDS
 from harness.measuring.conduct import Conduct
 from harness.measuring.measured import Measured
 
@@ -119,6 +120,14 @@ def test_a_faster_arm_is_measured_with_its_price() -> None:
     assert candidate.price is not None
     assert candidate.price.error == 0
     assert candidate.items == 4
+
+
+def test_arms_that_are_cheap_to_build_are_built_often_and_the_interval_says_so() -> None:
+    *_, cheap = measure("plain", "double", plan=Plan(budget_s=2.0)).arms
+    *_, dear = measure("plain", "compiled", plan=Plan(budget_s=2.0)).arms
+    assert cheap.effect is not None
+    assert dear.effect is not None
+    assert (cheap.effect.builds, dear.effect.builds) == (BUILDS, 1)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,36 @@ def test_a_layouts_accident_is_averaged_out_over_builds() -> None:
     assert referee.judgement(1).speedup == pytest.approx(1, abs=0.031)
 
 
+def accidental(plan: Plan, accidents: list[float]) -> Referee:
+    """Have the same code play, which an accident of each build makes so much slower."""
+    table = Table(noise=0.001)
+    referee = table.referee(plan, 2)
+    while not referee.settled:
+        accident = accidents[referee.builds % len(accidents)]
+        referee.play([table.arm("a", 1e-3), table.arm("b", 1e-3 * (1 + accident))])
+    return referee
+
+
+def test_the_interval_carries_the_spread_between_many_builds() -> None:
+    accidents = [0.03, 0.02, -0.01, -0.03, 0.02, -0.02, 0.03, -0.04]
+    few, many = (accidental(Plan(builds=builds), accidents).judgement(1) for builds in (2, 8))
+    assert few.verdict == "slower"
+    assert many.verdict == "undecided"
+    assert many.low < 1 < many.high
+
+
+def test_builds_that_agree_are_judged_as_sharply_as_one() -> None:
+    judgement = accidental(Plan(builds=8), [0.03]).judgement(1)
+    assert judgement.verdict == "slower"
+    assert judgement.half_width < 0.005
+
+
+def test_two_builds_are_too_few_for_a_spread() -> None:
+    referee = accidental(Plan(builds=2), [0.03, 0.04])
+    assert not referee.spreads
+    assert referee.judgement(1).verdict == "slower"
+
+
 def test_every_build_has_the_same_weight() -> None:
     table = Table(noise=0.05)
     referee = table.referee(Plan(builds=2, budget_s=1.0), 3)
