@@ -87,6 +87,14 @@ def test_the_stored_file_of_schema_version_6_is_read_for_ever():
     assert stored.environment.configuration["cpu.instructions"] == "avx2, f16c, fma"
 
 
+def test_the_stored_file_of_schema_version_7_is_read_for_ever():
+    stored = read_run(STORED.with_name("run_v7.json"))
+    assert stored.schema_version == 7
+    one, *more = stored.trials[0].arms
+    assert one.effect is None
+    assert [arm.effect.builds for arm in more if arm.effect] == [8]
+
+
 def test_a_file_older_than_signatures_has_the_one_that_pytest_benchmark_noted():
     stored = to_json(run(trial(arm({"amp": "fp32"}, 2.0))))
     noted = {"cpu": {"family": 25, "model": 17, "stepping": 1}}

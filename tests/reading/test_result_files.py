@@ -65,4 +65,4 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
 
 def test_the_stored_samples_are_found():
     names = [result.name for result in find_results(STORED.parent).results]
-    assert names == ["run_v6", "run_v5", "run_v4", "run_v3", "run_v1", "run_v2"]
+    assert names == ["run_v7", "run_v6", "run_v5", "run_v4", "run_v3", "run_v1", "run_v2"]
