@@ -20,6 +20,7 @@ from harness.verdict import verdict
 
 UNBOUNDED = math.log(1e15)  # an upper end beyond this says nothing, and no result file may hold it
 
+
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
     """A speedup with its interval at confidence ``1 - alpha``; an interval that too few pairs bound is (0, inf)."""
