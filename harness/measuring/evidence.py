@@ -127,13 +127,13 @@ def judge_groups(
 
 
 def _across(groups: Sequence[np.ndarray], together: Sequence[int], alpha: float) -> tuple[float, float, float]:
-    """Return the interval of all groups' means, and its centre: unbounded, about NaN, where all but one are empty."""
+    """Return the interval of all groups' means, unbounded where all but one are empty, and its centre, NaN of none."""
     means = [_means(group, count) for group, count in zip(groups, together, strict=True) if len(group)]
-    if len(means) < min(2, len(groups)):
-        return -math.inf, math.inf, math.nan
-    low, high = interval(np.concatenate(means), alpha)
     medians = np.array([np.median(group) for group in means])
-    centre = float(np.mean(medians))
+    centre = float(np.mean(medians)) if means else math.nan
+    if len(means) < min(2, len(groups)):
+        return -math.inf, math.inf, centre
+    low, high = interval(np.concatenate(means), alpha)
     if len(means) > 1:
         from scipy import special  # here, since it takes half a second and some workers need none of it
 

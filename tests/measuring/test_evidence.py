@@ -149,6 +149,12 @@ def test_groups_without_a_quiet_pair_fall_out() -> None:
     assert held.high > math.exp(0.3)  # what was disturbed is in the interval all the same
 
 
+def test_a_single_group_that_is_left_of_several_has_a_figure_and_no_interval() -> None:
+    lone = judge_groups([[0.2] * 100, []], alpha=0.01, noise=0.01)
+    assert lone.speedup == pytest.approx(math.exp(0.2))
+    assert (lone.low, lone.high, lone.verdict) == (0.0, math.inf, "undecided")
+
+
 def test_groups_too_far_apart_for_any_figure_leave_the_interval_unbounded() -> None:
     apart = judge_groups([[0.0] * 100, [2.0] * 100], alpha=1e-4, noise=0.01)
     assert (apart.low, apart.high, apart.verdict) == (0.0, math.inf, "undecided")
