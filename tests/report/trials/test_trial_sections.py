@@ -44,6 +44,13 @@ def slow_to_start(**timing):
 BASELINE = arm({"amp": "fp32"}, 0.02)
 
 
+@pytest.mark.parametrize("over", [{"builds": 8}, {"workers": 5}])
+def test_the_pairs_say_over_how_many_builds_or_workers_the_interval_spans(section_of, over):
+    faster = replace(effect(2.0, 1.8, 2.2, "faster"), **over)
+    ((several, count),) = over.items()
+    assert f"50, {count} {several}" in text(section_of(BASELINE, arm({"amp": "bf16"}, 0.01, effect=faster)))
+
+
 def test_every_trial_is_closed_and_can_be_linked_to(stored_report):
     found = sections(stored_report)
     assert len(found) == 22
