@@ -18,9 +18,10 @@ class Apart:
         self._framework = framework
         spawning = get_context("spawn")
         self._orders, theirs = spawning.Pipe()
-        self._process = spawning.Process(target=_serve, args=(theirs, framework), daemon=True)
+        self._process = spawning.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
+        self.ask(prepare, framework)
 
     def ask(self, measure: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function measures over there.
@@ -44,9 +45,8 @@ class Apart:
         self._orders.close()
 
 
-def _serve(orders: Connection, framework: str) -> None:
+def _serve(orders: Connection) -> None:
     """Measure what is asked for until nobody asks any more."""
-    prepare(framework)
     while True:
         try:
             measure, arguments = orders.recv()

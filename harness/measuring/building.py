@@ -6,7 +6,7 @@ Memory that is freed is handed out again at the same place: arms that are merely
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -42,6 +42,12 @@ class Elsewhere:
     def __init__(self, coin: Random) -> None:
         self._coin = coin
         self._gaps: list[np.ndarray] = []
+
+    def places(self, arms: int, *, backwards: bool = False) -> Iterator[int]:
+        """Yield the places of so many arms in the order in which they are to be built, and move before each."""
+        for place in sorted(range(arms), reverse=backwards):
+            self.move()
+            yield place
 
     def move(self) -> None:
         """Leave more gaps: large ones where freed arrays lay, small ones between those to come."""
@@ -84,9 +90,9 @@ class Building:
         for entrant in standing:
             entrant.close()
         self.framework.free()
-        for place in sorted(range(len(standing)), reverse=backwards):
+        for place in self.elsewhere.places(len(standing), backwards=backwards):
             with StoppedError.naming(place):
-                self.build_elsewhere(standing[place])
+                self.build(standing[place])
 
     def plan(self, plan: Plan, arms: int) -> Plan:
         """Return the plan for arms that were all built, called and checked: with many builds, where these are cheap."""

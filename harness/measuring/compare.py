@@ -119,25 +119,21 @@ def refereed(builders: Sequence[Callable[[], Arm]], plan: Plan, framework: str) 
     elsewhere = Elsewhere(coin)
     arms: dict[int, Arm] = {}
 
-    def build(*, backwards: bool = False) -> Sequence[Arm]:
-        if arms:
-            arms.clear()
-            adapter.free()
-        for place in sorted(range(len(builders)), reverse=backwards):
-            elsewhere.move()
+    def build(*, backwards: bool = False) -> None:
+        for place in elsewhere.places(len(builders), backwards=backwards):
             arms[place] = builders[place]()
             stopwatch.block_s(arms[place], 1)
-        return [arm for _, arm in sorted(arms.items())]
 
     start = stopwatch.clock()
-    built = build()
+    build()
     plan = built_often(plan, len(builders), stopwatch.clock() - start)
     referee = Referee(stopwatch=stopwatch, coin=coin, plan=plan, arms=len(builders))
-    referee.play(built)
     while not referee.settled:
-        del built
-        built = build(backwards=referee.builds % 2 == 1)
-        referee.play(built)
+        if referee.builds:
+            arms.clear()
+            adapter.free()
+            build(backwards=referee.builds % 2 == 1)
+        referee.play([arms[place] for place in sorted(arms)])
     return referee
 
 

@@ -118,7 +118,7 @@ class Referee:
         """Whether another build would add nothing: every figure is precise, or the budget is spent."""
         if self.builds and len(self.samples_s) == 1:
             return True
-        # Never judged between two builds whose accidents are opposite.
+        # Never judged before all builds of a set have played, which weigh the same.
         whole = self.builds > 0 and self.builds % self.plan.builds == 0
         return whole and (self._affordable() < 1 or not self._open())
 
@@ -183,7 +183,7 @@ class Referee:
         return rounds < least or (rounds < SPARE_ROUNDS * least and self.quiet(0).sum() < least)
 
     def _match(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
-        """Run as many rounds as the builds before had, so that opposite accidents weigh the same."""
+        """Run as many rounds as the builds before had, so that each build weighs the same."""
         if self.builds % self.plan.builds == 0:
             times = max(1, self._affordable())
             self.quota = {candidate: times * self.quota[candidate] for candidate in self._open()}
