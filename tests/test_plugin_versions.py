@@ -47,6 +47,41 @@ def test_a_callable_with_another_answer_has_no_speed(project: Project) -> None:
     assert arms(project)[1]["outcome"] == "wrong-output"
 
 
+PREPARED = """
+import pathlib
+
+import harness
+
+
+def power():
+    with pathlib.Path("prepared").open("a") as prepared:
+        prepared.write("power ")
+    values = list(range(1000))
+    return lambda: [value**2 for value in values]
+
+
+def product():
+    values = list(range(1000))
+    return lambda: [value * value for value in values]
+
+
+test_square = harness.versions("square", {"power": power, "product": product}, unit="list", rebuild=True)
+"""
+
+
+def test_functions_that_prepare_their_data_are_called_for_every_build(project: Project) -> None:
+    project.write("test_square.py", PREPARED)
+    assert [arm["outcome"] for arm in arms(project)] == ["measured", "measured"]
+    assert len((project.path / "prepared").read_text().split()) > 1
+
+
+def test_a_function_that_prepares_nothing_to_time_is_an_error_with_a_way_out(project: Project) -> None:
+    project.write("test_square.py", PREPARED.replace("return lambda: [value * value", "return [value * value"))
+    product = arms(project)[1]
+    assert product["outcome"] == "failed"
+    assert "with rebuild, expected a function without arguments" in product["reason"]
+
+
 @pytest.mark.parametrize(
     ("name", "callables", "sentence"),
     [

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import BadInput
 from harness.experiment.work import Work
 
 if TYPE_CHECKING:  # every pytest session imports this module, and most measure nothing
@@ -65,6 +66,19 @@ class Arm:
     feed: Callable[[Any], None] | None = None
     work: Work | None = None
     close: Callable[[], None] = nothing
+
+    @classmethod
+    def prepared(cls, name: str, prepare: Callable[[], Any], items: float) -> Arm:
+        """Return an arm whose step is what ``prepare()``, called ``name``, returns.
+
+        Raises:
+            BadInput: it returned something else than a callable.
+        """
+        step = prepare()
+        if not callable(step):
+            given = type(step).__name__
+            raise BadInput(f"arm {name!r} returned a {given}; with rebuild, expected a function without arguments")
+        return cls(step=step, items=items)
 
     def inside(self, context: Callable[..., AbstractContextManager[Any]], *args: Any) -> Arm:
         """Return this arm with every block run inside ``context(*args)``."""

@@ -19,6 +19,7 @@ def versions(
     items: float = 1,
     unit: str = "call",
     tolerance: float = ROUNDING,
+    rebuild: bool = False,
 ) -> Callable[..., None]:
     """Return a test in which pytest compares callables without arguments, the first of which is the baseline.
 
@@ -32,6 +33,7 @@ def versions(
         items: how many items one call processes.
         unit: what an item is, in the singular.
         tolerance: the relative error that a candidate's output may have.
+        rebuild: the callables prepare their data and return what is to be timed, as in ``harness.compare``.
 
     Raises:
         BadInput: the name is no Python name, or there is nothing to compare.
@@ -42,7 +44,8 @@ def versions(
         raise BadInput(f"versions of {name} has {len(callables)} callables; expected two or more, by their names")
 
     def builder(setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting
-        return Arm(step=callables[version], items=items)
+        given = callables[version]
+        return Arm.prepared(version, given, items) if rebuild else Arm(step=given, items=items)
 
     def apply(build: Build, level: str) -> Arm:
         return build(version=level)

@@ -71,8 +71,8 @@ def compare(
 ) -> Comparison:
     """Compare callables and say which are faster, by how much, and how sure that is.
 
-    Where arrays lie in memory can make the same code truly faster or slower, by some per cent, on some processors by a
-    third. Of finished callables that is a part of what is compared; with ``rebuild`` it is a part of the interval.
+    Where arrays lie in memory can make the same code truly faster or slower, by some per cent, on some processors by
+    40 %. Of finished callables that is a part of what is compared; with ``rebuild`` it is a part of the interval.
 
     Args:
         arms: zero-argument callables by name; each must do its whole work, and must not synchronise.
@@ -138,10 +138,7 @@ def refereed(builders: Sequence[Callable[[], Arm]], plan: Plan, framework: str) 
 
 
 def _arm(name: str, given: Callable[[], Any], items: float, rebuild: bool) -> Arm:
-    step = given() if rebuild else given
-    if not callable(step):
-        raise BadInput(f"arm {name!r} returned {step!r}; with rebuild, expected a function without arguments")
-    return Arm(step=step, items=items)
+    return Arm.prepared(name, given, items) if rebuild else Arm(step=given, items=items)
 
 
 def _check(

@@ -51,7 +51,7 @@ def accidental(lengths: Iterator[int]) -> Callable[[], int]:
 
 
 def test_an_arm_that_is_rebuilt_must_return_a_callable() -> None:
-    with pytest.raises(BadInput, match="arm 'two' returned 2; with rebuild, expected a function without arguments"):
+    with pytest.raises(BadInput, match="arm 'two' returned a int; with rebuild, expected a function without arguments"):
         harness.compare({"one": lambda: partial(loop, 9), "two": lambda: 2}, rebuild=True)
 
 
