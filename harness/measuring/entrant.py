@@ -229,4 +229,4 @@ def _without(technique: Technique, fallen: Sequence[Levels]) -> Technique:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]
+    return (str(error).splitlines() or [""])[0][:300]

@@ -36,6 +36,7 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
         "hungry": lambda: _raise(MemoryError("cannot allocate 1 PB")),
         "second-build": lambda: _step(0.5e-3),
         "broken": lambda: _raise(ZeroDivisionError("division by zero")),
+        "talkative": lambda: _raise(ValueError(f"{list(range(1000))}\nand so on")),
     }
     if speed == "second-build":
         state["builds"] = state.get("builds", 0) + 1
@@ -84,6 +85,7 @@ def _raise(error: Exception) -> np.ndarray:
         "missing",
         "hungry",
         "broken",
+        "talkative",
         "second-build",
     ),
 )
@@ -148,6 +150,12 @@ def test_an_arm_that_cannot_be_measured_says_why_and_costs_only_itself(level: st
     assert reason in lost.reason
     assert other.effect is not None
     assert other.effect.verdict == "faster"
+
+
+def test_of_a_long_error_the_beginning_is_kept() -> None:
+    _, lost = measure("plain", "talkative").arms
+    assert lost.reason.startswith("ValueError: [0, 1, 2, 3,")
+    assert len(lost.reason) < 320
 
 
 def test_an_arm_that_cannot_be_built_again_is_lost_and_the_others_are_measured_without_it() -> None:
