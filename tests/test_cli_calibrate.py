@@ -70,7 +70,7 @@ def test_an_interrupted_calibration_leaves_no_file(accelbench, monkeypatch, tmp_
 
 def test_help_says_how_long_it_takes(accelbench):
     said = " ".join(accelbench("calibrate", "--help").stdout.split())
-    assert "about six minutes, twelve with --busy" in said
+    assert "about ten minutes, twenty with --busy" in said
     assert "Example: accelbench calibrate --busy" in said
 
 

@@ -21,7 +21,7 @@ def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path
     """Prove the measuring on this machine by comparisons of known truth, and write a certificate.
 
     Identical code, more work by a known amount, work of known length, fresh workers, simulated noise. Takes about
-    six minutes, twelve with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output.
+    ten minutes, twenty with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output.
 
     \b
     Example:

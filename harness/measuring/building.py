@@ -1,6 +1,6 @@
 """Arms are built, and built afresh: each time elsewhere in memory, and often where that is cheap.
 
-Where arrays come to lie can make the same code truly faster or slower, by some per cent, on some processors by a third.
+Where arrays come to lie can make the same code truly faster or slower, by some per cent, on some processors by 40 %.
 Memory that is freed is handed out again at the same place: arms that are merely built again keep their accident.
 """
 
