@@ -192,7 +192,7 @@ def _verdict(found: dict[str, Any], shared: float, margin: float, level: float) 
     if matters and shared <= level:
         return "faster" if found["shift"] > 0 else "slower"
     narrow = _certain(level, found["freedom"]) * found["narrowest"] <= -math.log1p(-margin)
-    return "same" if narrow and not (matters and found["p"] <= level) else "undecided"
+    return "same" if narrow and not matters else "undecided"
 
 
 def _matters(shift: float, margin: float) -> bool:

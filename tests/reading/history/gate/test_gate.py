@@ -111,6 +111,14 @@ def test_a_change_that_matters_to_nobody_is_not_raised():
     assert raised(check(known, Limits(workloads={"net-4": 0.1}))) == [("technique", "net-3", "slower")]
 
 
+@pytest.mark.parametrize("spread", [0.013, 0.016, 0.019])
+def test_what_is_called_the_same_shows_no_change_that_matters(spread):
+    found = check(history(cases=50, spread=spread, step=dict.fromkeys(range(50), 0.95)))
+    same = [each for each in found.of("same") if each.subject.kind == "technique"]
+    assert [each.ratio for each in same if not 1 - each.margin < each.ratio < 1 / (1 - each.margin)] == []
+    assert len(same) < 50 / 4
+
+
 def test_right_after_an_upgrade_the_runs_before_it_are_compared_with_and_it_is_named():
     found = check(history(cases=20, runs=20, configurations={18: {"torch.version": "2.13.0"}}, step={3: 0.9}, at=-2))
     (slower,) = found.regressions
