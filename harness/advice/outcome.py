@@ -150,7 +150,7 @@ def _untried(race: Race) -> dict[str, tuple[str, ...]]:
 
 
 def _compared(race: Race, candidate: Configuration, other: Configuration) -> Compared | None:
-    judged = race.board.judged(candidate, other, alpha=race.alpha, noise=NOISE) if candidate != other else None
+    judged = race.board.judged(candidate, other, alpha=ALPHA, noise=NOISE) if candidate != other else None
     if judged is None:
         return None
     return Compared(

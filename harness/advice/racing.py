@@ -63,7 +63,6 @@ class Race:
     def __post_init__(self) -> None:
         self.board = Board(baseline=self.space.baseline)
         self.expense = Expense(space=self.space, budget_s=self.budget_s, clock=self.clock)
-        self.alpha = ALPHA  # left to each verdict
 
     def run(self) -> Configuration:
         """Return the best configuration that keeps the limits; the board shows the rest.
@@ -79,8 +78,7 @@ class Race:
         if not finalists:
             reasons = list(self.board.dropped.values())
             raise Unavailable(f"no configuration is left: {reasons[0]} ({plural(len(reasons), 'configuration')} tried)")
-        # Whoever leads was chosen by looking, so any two of them may come to be compared.
-        self.alpha = ALPHA / max(1, math.comb(len(finalists), 2))
+        self.board.begin_race(len(finalists))
         self._eliminate(finalists)
         return self._simplest()
 
@@ -214,7 +212,7 @@ class Race:
             return []
         leader, *others = standing
         for each in others:
-            judged = self.board.judged(each, leader, alpha=self.alpha, noise=NOISE)
+            judged = self.board.judged(each, leader, alpha=ALPHA, noise=NOISE)
             if judged is not None and judged.verdict == "slower":
                 compared = ratio(judged.speedup, judged.low, judged.high)
                 self.board.drop([each], f"slower than {self.space.named(leader)}: {compared}")

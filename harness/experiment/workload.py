@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,19 +31,23 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A named builder of arms. ``unit`` names the item that throughput counts, in the singular."""
+    """A named builder of arms. ``unit`` names the item that throughput counts, in the singular.
+
+    It ``lacks`` what its builder offers to other workloads and means nothing to this one.
+    """
 
     name: str
     frameworks: tuple[str, ...]
     unit: str
     summary: str
     builder: Callable[..., Arm]
+    lacks: frozenset[str] = frozenset()
 
     @property
     def options(self) -> frozenset[str]:
-        """Names of the options that the builder accepts: its keyword-only parameters."""
+        """Names of the options that it has: the keyword-only parameters of its builder, but for what it lacks."""
         parameters = inspect.signature(self.builder).parameters.values()
-        return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) - self.lacks
 
     def build(self, setting: Setting, **options: Any) -> Arm:
         """Build an arm.
@@ -62,7 +66,7 @@ _WORKLOADS: dict[str, Workload] = {}
 
 
 def workload(
-    *frameworks: str, unit: str, family: Callable[..., Arm] | None = None
+    *frameworks: str, unit: str, family: Callable[..., Arm] | None = None, lacks: Collection[str] = ()
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Declare a workload; its name is the function's with dashes, its options are the keyword-only parameters.
 
@@ -71,6 +75,7 @@ def workload(
         unit: the item that throughput counts, in the singular, such as ``"image"``.
         family: what builds the arms of several workloads, where what is declared only says in what they differ; it is
             given the declared function first, and has the options.
+        lacks: those of its options that mean nothing here.
     """
 
     def declare(declared: Callable[..., Any]) -> Workload:
@@ -81,6 +86,7 @@ def workload(
                 unit=unit,
                 summary=(inspect.getdoc(declared) or "").split("\n")[0],
                 builder=declared if family is None else partial(family, declared),
+                lacks=frozenset(lacks),
             )
         )
 

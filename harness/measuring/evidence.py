@@ -37,6 +37,22 @@ class Judgement:
         return (math.log(self.high) - math.log(self.low)) / 2 if self.low > 0 else math.inf
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How far the medians of groups lie apart: a standard deviation, and of how many degrees of freedom it is."""
+
+    deviation: float
+    freedom: int
+
+    def reach(self, groups: int, alpha: float) -> float:
+        """Return how far the mean of so many groups may be off to either side, by Student's t."""
+        from scipy import special  # here, since it takes half a second and some workers need none of it
+
+        if self.freedom < 1:
+            return math.inf
+        return float(special.stdtrit(self.freedom, 1 - alpha / 2)) * self.deviation / math.sqrt(groups)
+
+
 def log_e_value(heads: int, tosses: int) -> float:
     """Return the log of the Beta(½, ½)-mixture e-value against a fair coin."""
     tails = tosses - heads
@@ -108,25 +124,29 @@ def judge_groups(
     noise: float,
     together: Sequence[int] | None = None,
     quiet: Sequence[Sequence[bool] | np.ndarray] | None = None,
+    spread: Spread | None = None,
 ) -> Judgement:
     """Judge the same comparison repeated in several fresh workers, or over several builds of its arms.
 
     There is one group of log speedups for each of them. The interval covers both the pairs within groups, so many of
     each group's ``together``, and, by Student's t on the groups' medians, the spread between them: it is the hull of
     the two. ``quiet`` is as for ``judge``; groups without a quiet pair fall out, and two at least must be left.
+    ``spread`` is that between groups, where more is known of it than these groups tell.
     """
     counts = together or [1] * len(groups)
     pairs = [np.asarray(group, dtype=float) for group in groups]
-    low, high, centre = _across(pairs, counts, alpha)
+    low, high, centre = _across(pairs, counts, alpha, spread)
     if quiet is not None and not all(map(all, quiet)):
         calm = [group[np.asarray(mask, dtype=bool)] for group, mask in zip(pairs, quiet, strict=True)]
-        calm_low, calm_high, calm_centre = _across(calm, counts, alpha)
+        calm_low, calm_high, calm_centre = _across(calm, counts, alpha, spread)
         low, high = min(low, calm_low), max(high, calm_high)
         centre = centre if math.isnan(calm_centre) else calm_centre
     return _judgement(centre, low, high, noise, sum(map(len, groups)))
 
 
-def _across(groups: Sequence[np.ndarray], together: Sequence[int], alpha: float) -> tuple[float, float, float]:
+def _across(
+    groups: Sequence[np.ndarray], together: Sequence[int], alpha: float, spread: Spread | None
+) -> tuple[float, float, float]:
     """Return the interval of all groups' means, unbounded where all but one are empty, and its centre, NaN of none."""
     means = [_means(group, count) for group, count in zip(groups, together, strict=True) if len(group)]
     medians = np.array([np.median(group) for group in means])
@@ -134,11 +154,10 @@ def _across(groups: Sequence[np.ndarray], together: Sequence[int], alpha: float)
     if len(means) < min(2, len(groups)):
         return -math.inf, math.inf, centre
     low, high = interval(np.concatenate(means), alpha)
-    if len(means) > 1:
-        from scipy import special  # here, since it takes half a second and some workers need none of it
-
-        spread = float(np.std(medians, ddof=1)) / math.sqrt(len(means))
-        reach = float(special.stdtrit(len(means) - 1, 1 - alpha / 2)) * spread
+    if spread is None and len(means) > 1:
+        spread = Spread(deviation=float(np.std(medians, ddof=1)), freedom=len(means) - 1)
+    if spread is not None:
+        reach = spread.reach(len(means), alpha)
         low, high = min(low, centre - reach), max(high, centre + reach)
     return low, high, centre
 

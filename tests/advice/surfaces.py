@@ -25,16 +25,27 @@ def axis(name: str, *levels: str, computes_other: bool = False, slow: tuple[str,
 
 
 class Surface:
-    """A machine on which every configuration's speedup over the baseline is known, and is seen with noise."""
+    """A machine on which every configuration's speedup over the baseline is known, and is seen with noise.
+
+    Each build of a configuration, one for every heat, differs by an ``accident`` of its own, a standard deviation.
+    """
 
     def __init__(
-        self, space: Space, speedup: Speedup, *, seed: int, noise: float = 0.02, step_s: float = 0.004
+        self,
+        space: Space,
+        speedup: Speedup,
+        *,
+        seed: int,
+        noise: float = 0.02,
+        accident: float = 0.0,
+        step_s: float = 0.004,
     ) -> None:
         self.space = space
         self.speedup = speedup
         self.clock = FakeClock()
         self.coin = Random(seed)
         self.noise = noise
+        self.accident = accident
         self.step_s = step_s
         self.memory_bytes: Callable[[Mapping[str, str]], float] = lambda _: 1.0
         self.error: Callable[[Mapping[str, str]], float] = lambda _: 0.0
@@ -47,7 +58,8 @@ class Surface:
         rounds = max(3, round(look_s * len(configurations) / sum(steps_s)))
         slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
         self.clock.advance(OVERHEAD_S * len(configurations) + slow_s + rounds * sum(steps_s))
-        taken = [[math.log(step_s) + self._disturbed() for _ in range(rounds)] for step_s in steps_s]
+        built = [math.log(step_s) + self.coin.gauss(0, self.accident) for step_s in steps_s]
+        taken = [[usual + self._disturbed() for _ in range(rounds)] for usual in built]
         heat = {
             each: Seen(
                 log_ratios=tuple(a - b for a, b in zip(taken[0], mine, strict=True)) if place else (),

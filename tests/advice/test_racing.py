@@ -4,7 +4,7 @@ import pytest
 from surfaces import Surface, axis
 
 from harness.advice.limits import Limits
-from harness.advice.racing import SURE_FINALISTS
+from harness.advice.racing import ALPHA, NOISE, SURE_FINALISTS
 from harness.advice.space import Space
 from harness.errors import Unavailable
 
@@ -93,6 +93,28 @@ def test_who_is_far_behind_at_the_first_look_takes_no_time_from_the_few_that_may
     assert SMALL.levels(race.run()) == {"amp": "fp32", "layout": "channels-last", "threads": "all", "batch": "64"}
     raced = [each for each in race.board.first if race.board.dropped.get(each) != "behind at the first look"]
     assert len(raced) <= SURE_FINALISTS + 1  # and the baseline
+
+
+def verdicts(race, best):
+    others = (each for each in race.board.first if each != best)
+    judged = (race.board.judged(each, best, alpha=ALPHA, noise=NOISE) for each in others)
+    return [each.verdict for each in judged if each is not None]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_configurations_that_differ_by_the_accidents_of_their_builds_alone_are_not_told_apart(seed):
+    race = Surface(SMALL, lambda _: 1.0, seed=seed, accident=0.02).race(60.0)
+    told = verdicts(race, race.run())
+    assert len(told) > 1
+    assert {"slower", "faster"}.isdisjoint(told)
+
+
+def test_what_is_far_apart_is_told_beyond_the_accidents_of_builds():
+    surface = Surface(SMALL, additive, seed=0, accident=0.02)
+    race = surface.race(60.0)
+    best = race.run()
+    assert surface.of(best) >= 0.95 * surface.best
+    assert race.board.judged(best, SMALL.baseline, alpha=ALPHA, noise=NOISE).verdict == "faster"
 
 
 def test_what_breaks_a_limit_is_dropped_with_the_reason():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measuring.evidence import fewest_pairs, heads_needed, interval, judge, judge_groups, log_e_value
+from harness.measuring.evidence import Spread, fewest_pairs, heads_needed, interval, judge, judge_groups, log_e_value
 
 finite = st.floats(-3, 3, allow_nan=False)
 
@@ -94,6 +94,16 @@ def test_workers_that_disagree_widen_the_interval() -> None:
     wide = judge_groups(disagreeing, alpha=0.01, noise=0.01)
     assert (narrow.verdict, wide.verdict) == ("faster", "undecided")
     assert wide.half_width > 3 * narrow.half_width
+
+
+def test_a_spread_known_from_elsewhere_stands_for_that_of_few_groups() -> None:
+    groups = [np.random.default_rng(seed).normal(0.05, 0.001, 200) for seed in range(2)]
+    own = judge_groups(groups, alpha=0.001, noise=0.01)
+    known = judge_groups(groups, alpha=0.001, noise=0.01, spread=Spread(deviation=0.005, freedom=20))
+    assert known.speedup == own.speedup
+    assert known.half_width == pytest.approx(0.005 / 2**0.5 * 3.85, rel=0.01)  # Student's t of 20 at 0.1 %
+    lone = judge_groups(groups[:1], alpha=0.001, noise=0.01, spread=Spread(deviation=0.005, freedom=20))
+    assert lone.half_width == pytest.approx(0.005 * 3.85, rel=0.01)
 
 
 def test_workers_are_judged_by_means_as_one_process_is() -> None:

@@ -16,7 +16,6 @@ def burdened_training(
     *,
     model: str = "resnet18",
     images: int | None = None,
-    batch_size: int | None = None,
     batch_factor: int = 1,
     batches: str = "files",
     log_interval: int | None = 1,
@@ -33,7 +32,7 @@ def burdened_training(
 
     place = devices.chosen(device)
     _check(batches, place)
-    size = batch_factor * (batch_size or setting.choose(small=4, full=16))
+    size = batch_factor * setting.choose(small=4, full=16)
     problem, loader, items = _problem(setting, model, images, size)
     epoch: Any = loader if batches == "files" else list(loader)
     if batches == "resident":

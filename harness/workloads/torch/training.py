@@ -11,6 +11,7 @@ from typing import Any
 from harness.errors import Unavailable
 from harness.experiment import Arm, Setting, workload
 
+LAYERS = ("attention", "activation_checkpointing")  # which only transformers' layers know
 ProblemOf = Callable[[Setting], tuple[Any, int]]  # a problem, and the usual size of its batches
 
 
@@ -118,7 +119,7 @@ def _on_batches(trainer: Any, problem: Any, size: int, stays: bool, shares: bool
     )
 
 
-@workload("torch", unit="image", family=_arm)
+@workload("torch", unit="image", family=_arm, lacks=LAYERS)
 def cnn_train(setting: Setting) -> tuple[Any, int]:
     """Training step of a small CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
     from harness.workloads.torch import models
@@ -126,7 +127,7 @@ def cnn_train(setting: Setting) -> tuple[Any, int]:
     return models.cnn(), setting.choose(small=32, full=256)
 
 
-@workload("torch", unit="row", family=_arm)
+@workload("torch", unit="row", family=_arm, lacks=LAYERS)
 def mlp_train(setting: Setting) -> tuple[Any, int]:
     """Training step of the sequential network 784-128-10."""
     from harness.workloads.torch import models
@@ -134,7 +135,7 @@ def mlp_train(setting: Setting) -> tuple[Any, int]:
     return models.mlp(), setting.choose(small=256, full=1024)
 
 
-@workload("torch", unit="row", family=_arm)
+@workload("torch", unit="row", family=_arm, lacks=LAYERS)
 def narrow_mlp_train(setting: Setting) -> tuple[Any, int]:
     """Training step, with AdamW, of 32 residual layers of 32 units: 128 small tensors of weights."""
     from harness.workloads.torch import models
@@ -142,7 +143,7 @@ def narrow_mlp_train(setting: Setting) -> tuple[Any, int]:
     return models.narrow_mlp(), setting.choose(small=32, full=1024)
 
 
-@workload("torch", unit="image", family=_arm)
+@workload("torch", unit="image", family=_arm, lacks=LAYERS)
 def resnet18_train(setting: Setting) -> tuple[Any, int]:
     """Training step of ResNet-18, on 48×48 images at small size and 224×224 at full."""
     from harness.workloads.torch import models
@@ -151,7 +152,7 @@ def resnet18_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=4, full=128)
 
 
-@workload("torch", unit="image", family=_arm)
+@workload("torch", unit="image", family=_arm, lacks=LAYERS)
 def resnet50_train(setting: Setting) -> tuple[Any, int]:
     """Training step of ResNet-50 v1.5, on 64×64 images at small size and 224×224 at full."""
     from harness.workloads.torch import models
@@ -160,7 +161,7 @@ def resnet50_train(setting: Setting) -> tuple[Any, int]:
     return problem, setting.choose(small=2, full=128)
 
 
-@workload("torch", unit="image", family=_arm)
+@workload("torch", unit="image", family=_arm, lacks=LAYERS)
 def regnet_train(setting: Setting) -> tuple[Any, int]:
     """Training step of RegNetX-200MF on 48×48 images at small size, of RegNetX-3.2GF on 224×224 at full."""
     from harness.workloads.torch import models
