@@ -1,9 +1,10 @@
 """From rounds in which every arm was timed to shares with intervals.
 
 All arms of a round share its weather, so contrasts are taken within rounds. Rounds that follow each other may resemble
-each other; they are put into ten consecutive batches, whose means hardly do, and Student's t on these gives the
-intervals (Schmeiser 1982, "Batch size effects in the analysis of simulation output", *Operations Research* 30).
-Medians within stretches of rounds keep single disturbed blocks out.
+each other; they are put into consecutive batches, whose means hardly do, and Student's t on these gives the intervals
+(Schmeiser 1982, "Batch size effects in the analysis of simulation output", *Operations Research* 30). Where each batch
+is a build of its own, the intervals carry what builds differ by. Medians within stretches of rounds keep single
+disturbed blocks out.
 """
 
 from __future__ import annotations
@@ -20,16 +21,12 @@ from harness.errors import BadInput
 from harness.verdict import verdict
 
 ALPHA = 0.01  # as a trial's verdicts
-STRETCHES = 40  # as many as a result file keeps
-BATCHES = 10
 FEWEST = 4  # stretches; fewer give no interval worth the name
-ROOM = 4  # batches that the joint test has beyond the number of interactions
 
 
-def stretches(log_speedups: np.ndarray) -> np.ndarray:
-    """Return the medians of at most 40 stretches of rounds, from an array of shape ``(rounds, arms)``."""
-    count = min(STRETCHES, len(log_speedups))
-    return np.array([np.median(stretch, axis=0) for stretch in np.array_split(log_speedups, count)])
+def batches_for(arms: int) -> int:
+    """Return into how many batches the rounds of so many arms are put: more than there are interactions to test."""
+    return 10 if arms <= 8 else 20
 
 
 def fit(
@@ -60,7 +57,7 @@ def fit(
     if len(log_speedups) < FEWEST:
         raise BadInput(f"{rounds} round(s) are too few to take a bundle apart; expected {FEWEST} at least")
     crossed = [contrast for contrast in wanted if contrast.kind == "interaction"]
-    batches = _batches(log_speedups, max(BATCHES, len(crossed) + ROOM))
+    batches = _batches(log_speedups, batches_for(len(arms)))
     shares = [_share(batches, contrast, alpha, noise) for contrast in wanted]
 
     def of(kind: str) -> dict[str, Share]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from harness.attribution.design import design
-from harness.attribution.fit import ALPHA, fit, stretches
+from harness.attribution.fit import ALPHA, fit
 from harness.attribution.shares import Attribution
 from harness.errors import BadInput
 from harness.experiment import Arm, Plan
 from harness.measuring.compare import check_numbers, refereed
+from harness.measuring.digest import in_order
 
 Levels = dict[str, Any]
 
@@ -35,7 +36,9 @@ def attribute(
 
     Args:
         build: called with a level of every technique by name, as in ``build(amp="bf16", batch_size=32)``; returns a
-            zero-argument callable that does its whole work and does not synchronise. All of them live at once.
+            zero-argument callable that does its whole work and does not synchronise. All of them live at once, and all
+            are built ten times, 20 times from four techniques on, or twice where that would take over a quarter of the
+            budget.
         techniques: for each technique its two levels, switched off and on.
         budget_s: seconds of measuring for all arms together; building and warming up come on top.
         alpha: error rate of each interval, and of the test whether the effects multiply.
@@ -54,12 +57,12 @@ def attribute(
     rows = design(len(techniques))
     levels = [{name: pair[on] for (name, pair), on in zip(techniques.items(), row, strict=True)} for row in rows]
     builders = [partial(_arm, build, each, items) for each in levels]
-    plan = Plan(budget_s=budget_s / len(builders), alpha=alpha, noise=noise, builds=1, whole_rounds=True)
+    plan = Plan(budget_s=budget_s / len(builders), alpha=alpha, noise=noise, builds=2, whole_rounds=True)
     referee = refereed(builders, plan, framework)
-    candidates = np.array(referee.log_ratios[1:]).T
-    log_speedups = np.column_stack([np.zeros(len(candidates)), candidates])
+    rounds = len(referee.samples_s[0])
+    log_speedups = np.array([in_order(ratios or [0.0] * rounds) for ratios in referee.log_ratios]).T
     labels = {name: f"{name.replace('_', '-')} {on}" for name, (_, on) in techniques.items()}
-    return fit(labels, rows, stretches(log_speedups), rounds=len(candidates), alpha=alpha, noise=noise)
+    return fit(labels, rows, log_speedups, rounds=rounds, alpha=alpha, noise=noise)
 
 
 def _arm(build: Callable[..., Callable[[], Any]], levels: Levels, items: Callable[..., float] | None) -> Arm:

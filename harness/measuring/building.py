@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 
+from harness.attribution.fit import batches_for
 from harness.experiment import Plan
 from harness.frameworks import Framework
 from harness.measuring.entrant import Entrant
@@ -28,12 +29,13 @@ GAPS = range(10, 23)  # one of each size from 2**10 to 2**23 bytes: larger array
 def built_often(plan: Plan, arms: int, again_s: float) -> Plan:
     """Return the plan with many builds, where to have so many arms built once more takes ``again_s`` and is cheap.
 
-    A plan of one build stays as it is; so do those of a single arm and of whole rounds, which judge no arm by itself.
+    A plan of one build stays as it is; so does that of a single arm. Whole rounds get as many builds as there will be
+    batches, by which an attribution is judged.
     """
-    fixed = plan.builds == 1 or plan.whole_rounds or arms == 1
-    if fixed or BUILDS * again_s > BUILDING_SHARE * plan.budget_s * arms:
+    builds = batches_for(arms) if plan.whole_rounds else BUILDS
+    if plan.builds == 1 or arms == 1 or builds * again_s > BUILDING_SHARE * plan.budget_s * arms:
         return plan
-    return replace(plan, builds=BUILDS, min_span_s=SPANS * plan.min_span_s)
+    return replace(plan, builds=builds, min_span_s=SPANS * plan.min_span_s)
 
 
 class Elsewhere:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.attribution.design import Row, design
-from harness.attribution.fit import fit, stretches
+from harness.attribution.fit import batches_for, fit
 from harness.attribution.shares import Attribution
+from harness.measuring.digest import in_order
 
 NOISE = 0.03
 NAMES = ("amp", "memory_format", "compile", "tf32", "threads", "workers", "pin_memory", "xla")
@@ -25,7 +26,8 @@ def taken_apart(
     arms = design(techniques)
     log_s = _noise(kind, rounds, len(arms), rng) - np.log([speedup(arm) for arm in arms])
     labels = {name: f"{name} on" for name in NAMES[:techniques]}
-    return fit(labels, arms, stretches(log_s[:, :1] - log_s), rounds=rounds, alpha=0.05)
+    log_speedups = np.column_stack([in_order(arm) for arm in (log_s[:, :1] - log_s).T])
+    return fit(labels, arms, log_speedups, rounds=rounds, alpha=0.05)
 
 
 def product_of(*each: float) -> Callable[[Row], float]:
@@ -43,6 +45,9 @@ def _noise(kind: str, rounds: int, arms: int, rng: np.random.Generator) -> np.nd
     own = rng.normal(scale=NOISE, size=(rounds, arms))
     if kind == "spiky":
         own += (rng.random((rounds, arms)) < 0.02) * rng.exponential(2.0, size=(rounds, arms))
+    if kind == "builds":  # each of which differs by an accident of its own
+        builds = batches_for(arms)
+        own += np.repeat(rng.normal(scale=NOISE, size=(builds, arms)), rounds // builds, axis=0)
     if kind == "drifting":  # the machine becomes slower, and once all at once
         own += (np.linspace(0, 1, rounds) + 0.3 * (np.arange(rounds) > rounds / 3))[:, None]
     if kind == "common weather":

@@ -9,7 +9,7 @@ from rounds import interacting, product_of, taken_apart
 from harness.attribution.fit import fit
 from harness.errors import BadInput
 
-KINDS = ["independent", "spiky", "drifting", "common weather", "weather of each arm"]
+KINDS = ["independent", "spiky", "drifting", "common weather", "weather of each arm", "builds"]
 
 
 @pytest.fixture

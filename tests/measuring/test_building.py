@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from harness.attribution.fit import batches_for
 from harness.experiment import Plan
 from harness.measuring.building import BUILDS, Elsewhere, built_often
 
@@ -19,13 +20,17 @@ def test_what_is_cheap_to_build_is_built_often_and_timed_longer_in_all() -> None
     [
         (Plan(budget_s=2.0), 2, 0.2),
         (Plan(builds=1), 2, 0.0),
-        (Plan(whole_rounds=True), 4, 0.0),
         (Plan(), 1, 0.0),
     ],
-    ids=["dear", "built once", "whole rounds", "a single arm"],
+    ids=["dear", "built once", "a single arm"],
 )
 def test_other_plans_stay_as_they_are(plan: Plan, arms: int, again_s: float) -> None:
     assert built_often(plan, arms, again_s) is plan
+
+
+@pytest.mark.parametrize("arms", [4, 8, 16])
+def test_a_bundle_is_built_as_often_as_its_rounds_have_batches(arms: int) -> None:
+    assert built_often(Plan(whole_rounds=True), arms, again_s=0.01).builds == batches_for(arms)
 
 
 @pytest.mark.parametrize("size_bytes", [2_000, 80_000, 1_000_000, 4_000_000])
