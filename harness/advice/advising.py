@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -14,9 +14,10 @@ from joblib import cpu_count
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.advice.heats import Heats
 from harness.advice.limits import NO_LIMITS, Limits
+from harness.advice.opening import space_of, without_first
 from harness.advice.outcome import Advice, advice
-from harness.advice.racing import Race
-from harness.advice.space import Axis, Space
+from harness.advice.racing import NoBaseline, Race
+from harness.advice.space import Space
 from harness.errors import BadInput, Unavailable
 from harness.experiment import (
     Host,
@@ -26,7 +27,6 @@ from harness.experiment import (
     Trial,
     Workload,
     adopt,
-    find_technique,
     find_workload,
     is_technique,
 )
@@ -90,7 +90,7 @@ def prepare(request: Request, pool: Pool) -> Prepared:
         found = pool.applicable(trial, host)
     except WorkerLostError as lost:
         raise Unavailable(f"{framework}: {lost}") from None
-    space = _space(framework, found, request.only)
+    space = space_of(framework, found, request.only)
     return Prepared(
         workload=work,
         trial=trial,
@@ -128,9 +128,20 @@ def advise(
 
 
 def _advised(request: Request, prepared: Prepared, say: Callable[[str], None], clock: Callable[[], float]) -> Advice:
-    trial, space = prepared.trial, prepared.space
-    race = Race(
-        space=space,
+    try:
+        race = _race(request, prepared, say, clock)
+        best = race.run()
+    except NoBaseline as missing:
+        prepared = _begun_later(prepared, request.only, missing)
+        race = _race(request, prepared, say, clock)
+        best = race.run()
+    device = _device(prepared.trial, race.space.levels(best), prepared.accelerators)
+    return advice(prepared.workload, prepared.trial, race, best, prepared.found, device=device)
+
+
+def _race(request: Request, prepared: Prepared, say: Callable[[str], None], clock: Callable[[], float]) -> Race:
+    return Race(
+        space=prepared.space,
         heat=prepared.heats,
         budget_s=request.budget_s,
         clock=clock,
@@ -139,9 +150,22 @@ def _advised(request: Request, prepared: Prepared, say: Callable[[str], None], c
         objection=prepared.heats.repeats if request.deterministic else None,
         say=say,
     )
-    best = race.run()
-    device = _device(trial, space.levels(best), prepared.accelerators)
-    return advice(prepared.workload, trial, race, best, prepared.found, device=device)
+
+
+def _begun_later(prepared: Prepared, only: tuple[str, ...], missing: NoBaseline) -> Prepared:
+    """Return the search with one technique begun at its next level, where the baseline runs with it.
+
+    Raises:
+        NoBaseline: it runs with none.
+    """
+    for axis in prepared.space.axes if missing.broken else ():
+        found = without_first(prepared.found, axis.technique, missing.reason)
+        with suppress(Unavailable):  # it has no other level, and was asked for
+            space = space_of(prepared.trial.framework, found, only)
+            heats = replace(prepared.heats, space=space)
+            if not heats.objection(space.baseline):
+                return replace(prepared, found=found, space=space, heats=heats)
+    raise missing
 
 
 def _framework(work: Workload, wanted: str) -> str:
@@ -189,34 +213,6 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _space(framework: str, found: Collection[Applicable], only: tuple[str, ...]) -> Space:
-    free = {each.technique: each for each in found if len(each.levels) > 1}
-    for name in only:
-        if name not in free:
-            find_technique(framework, name)
-            refused = next((reason for each in found if each.technique == name for reason in each.refused.values()), "")
-            raise Unavailable(
-                f"--only: {name} cannot be switched here{f': {refused}' if refused else ''}; "
-                f"what can: {', '.join(free) or 'nothing'}"
-            )
-    chosen = [each for name, each in free.items() if not only or name in only]
-    if not chosen:
-        raise Unavailable("there is nothing to switch: no technique that can be advised applies to this workload here")
-    return Space(tuple(_axis(framework, each.technique, each.levels) for each in chosen))
-
-
-def _axis(framework: str, name: str, levels: tuple[str, ...]) -> Axis:
-    technique = find_technique(framework, name)
-    candidates = levels[1:]
-    return Axis(
-        technique=name,
-        levels=levels,
-        computes=("", *(technique.computes(level) for level in candidates)),
-        tolerances=(0.0, *(technique.tolerance_at(level) for level in candidates)),
-        slow=tuple(level for level in candidates if level in technique.slow_start),
-    )
 
 
 def _device(trial: Trial, levels: Mapping[str, str], accelerators: tuple[str, ...]) -> str:

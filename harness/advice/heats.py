@@ -46,6 +46,13 @@ class Heats:
             return [*chain(*(self([reference, *half], look_s, patience_s) for half in halves))]
         return [dict(zip(configurations, _seen(measured), strict=True))]
 
+    def objection(self, configuration: Configuration) -> str:
+        """Return why a configuration does not run, "" where it does."""
+        (arm,) = self.pool.measure(
+            self._trial([configuration], replace(self.trial.plan, rehearse=True)), heard=self.heard
+        ).arms
+        return _reason(arm)
+
     def repeats(self, configuration: Configuration) -> str:
         """Return what is wrong where two runs from the same start do not give the same bits, "" where they do."""
         plan = replace(self.trial.plan, rehearse=True, keep_outputs=True)

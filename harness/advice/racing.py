@@ -22,7 +22,7 @@ from harness.advice.board import Board, Seen
 from harness.advice.expense import EXPLORING, Expense
 from harness.advice.limits import NO_LIMITS, Limits
 from harness.advice.proposing import Proposer
-from harness.advice.space import Configuration, Space
+from harness.advice.space import Configuration, Space, chunks
 from harness.errors import Unavailable
 from harness.units import plural, ratio, speedup
 
@@ -45,6 +45,15 @@ NOISE = 0.01
 # many seconds an arm, giving up those whose single step takes longer than the second number of seconds.
 # Several where a worker was lost and the configurations were tried again in smaller numbers.
 Heat = Callable[[Sequence[Configuration], float, float], Sequence[Mapping[Configuration, Seen]]]
+
+
+class NoBaseline(Unavailable):
+    """The baseline was not measured, for a ``reason``; it is ``broken`` where more time would not help."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the baseline cannot be measured in this budget: {reason}")
+        self.reason = reason
+        self.broken = reason.startswith(("failed", "unavailable"))
 
 
 @dataclass(kw_only=True)
@@ -91,10 +100,10 @@ class Race:
         baseline, *others = self.space.quick().references()
         self._look([baseline], BASELINE_PATIENCE * self.budget_s)
         if reason := self.board.first[baseline].reason:
-            raise Unavailable(f"the baseline cannot be measured in this budget: {reason}")
+            raise NoBaseline(reason)
         patience_s = max(FIRST_PATIENCE * self.budget_s, PATIENCE * (self.board.first[baseline].step_s or 0.0))
         self.expense.begin()
-        for number, chunk in enumerate(_chunks(others, SURVEYED)):
+        for number, chunk in enumerate(chunks(others, SURVEYED)):
             if number == 0 or self.expense.holds([baseline, *chunk], SURVEYING):
                 self._look([baseline, *chunk], patience_s)
 
@@ -129,7 +138,7 @@ class Race:
             return -self.board.log_speedup(reference), reference
 
         for (_, reference), alike in groupby(sorted(candidates, key=order), key=order):
-            for chunk in _chunks(list(alike)):
+            for chunk in chunks(list(alike), HEAT):
                 yield reference, chunk
 
     def _look(self, configurations: list[Configuration], patience_s: float, look_s: float = 0.0) -> None:
@@ -185,7 +194,9 @@ class Race:
     def _race_heats(self, racing: list[Configuration]) -> list[list[Configuration]]:
         """Return who is timed together: everybody beside the baseline and whoever leads."""
         baseline, (leader, *others) = self.space.baseline, racing
-        return [list(dict.fromkeys([baseline, leader, *chunk])) for chunk in _chunks(others)] or [[baseline, leader]]
+        return [list(dict.fromkeys([baseline, leader, *chunk])) for chunk in chunks(others, HEAT)] or [
+            [baseline, leader]
+        ]
 
     def _held(self, racing: list[Configuration]) -> int:
         """Return of how many the budget holds a round, at least two, or one where there are no more."""
@@ -235,9 +246,3 @@ class Race:
         least = self.board.log_speedup(standing[0]) - math.log1p(NOISE)
         alike = [each for each in standing if self.board.log_speedup(each) >= least]
         return min(alike, key=lambda each: len(self.space.changes(each)))
-
-
-def _chunks(configurations: list[Configuration], most: int = HEAT) -> list[list[Configuration]]:
-    """Return the configurations in as few parts as hold at most so many, each with some of every kind."""
-    parts = math.ceil(len(configurations) / most)
-    return [configurations[part::parts] for part in range(parts)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
-from math import prod
+from math import ceil, prod
 from random import Random
 
 from harness.experiment import Levels, named
@@ -146,6 +146,12 @@ class Space:
 def switched(changes: Levels) -> str:
     """Return in words what is not at its baseline."""
     return named(changes) or "nothing switched"
+
+
+def chunks(configurations: list[Configuration], most: int) -> list[list[Configuration]]:
+    """Return the configurations in as few parts as hold at most so many, each with some of every kind."""
+    parts = ceil(len(configurations) / most)
+    return [configurations[part::parts] for part in range(parts)]
 
 
 def _evenly(levels: tuple[str, ...], count: int, coin: Random) -> list[str]:

@@ -54,10 +54,10 @@ def _settings(advice: Advice) -> Iterator[str]:
 def _surety(advice: Advice) -> Iterator[str]:
     tried, dropped = len(advice.tried), sum(bool(each.dropped) for each in advice.tried)
     left = advice.not_told_apart
+    wrongly = f" (one of them wrongly so in at most {percent(advice.alpha)} of searches)" if advice.shown_slower else ""
     yield (
         f"{tried} of {plural(advice.configurations, 'configuration')} tried in {minutes(advice.spent_s)}; "
-        f"{dropped} dropped, {advice.shown_slower} of them shown to be slower than the advised one "
-        f"(one of them wrongly so in at most {percent(advice.alpha)} of searches)."
+        f"{dropped} dropped, {advice.shown_slower} of them shown to be slower than the advised one{wrongly}."
     )
     if left:
         yield f"Not told apart from it in this time: {'; '.join(switched(each.changes) for each in left)}."

@@ -10,6 +10,7 @@ import pytest
 
 from harness.advice.advising import Request, advise, prepare
 from harness.advice.limits import Limits
+from harness.advice.racing import NoBaseline
 from harness.advice.words import as_json, as_text
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Plan, Setting, Technique, Workload
@@ -34,6 +35,8 @@ def _built(
     def step() -> np.ndarray:
         if fate == "die":
             os._exit(1)
+        if fate == "refuse":
+            raise ValueError("one is too few")
         if hoard == "yes" and not held:
             held.append(np.ones(2**23))
         time.sleep(wait_s)
@@ -105,6 +108,14 @@ def test_wrong_outputs_and_lost_workers_are_dropped_with_the_reason(pool):
     assert any("wrong-output: the output is off the baseline's" in reason for reason in dropped(advice, drift="wrong"))
     assert dropped(advice, fate="die")
     assert all("crashed: the worker ended with exit status 1" in reason for reason in dropped(advice, fate="die"))
+
+
+def test_a_technique_with_whose_first_level_nothing_runs_begins_at_the_next_one(pool):
+    advice = asked(pool, GAIT, _switch("fate", "refuse", "live", "live on"))
+    assert advice.levels["fate"].startswith("live")
+    assert advice.left_out["fate refuse"] == "failed: ValueError: one is too few"
+    with pytest.raises(NoBaseline, match="the baseline cannot be measured in this budget: failed: ValueError"):
+        asked(pool, GAIT, REACH, held={"fate": "refuse"})
 
 
 def test_memory_and_repeatability_are_kept_to_where_they_are_asked_for(pool):
