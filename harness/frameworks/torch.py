@@ -16,20 +16,9 @@ import torch
 from harness.errors import LazyOutput, Unavailable
 from harness.frameworks import host
 from harness.frameworks.protocol import FASTEST_CLOCK_HZ, FLUSH_TIMES, Device, DeviceSpan, Index, Leaf
+from harness.frameworks.torch_memory import ran_out_of_memory
 from harness.frameworks.torch_precision import float32_precision
 
-# What is no torch.OutOfMemoryError: the CPU's allocator on Linux and Windows, the CUDA driver where it allocates pinned
-# memory or a context or loads what Triton compiled, cuBLAS for its handle, cuDNN up to version 8 and from 9 on.
-_OUT_OF_MEMORY = (
-    "DefaultCPUAllocator: can't allocate memory",
-    "DefaultCPUAllocator: not enough memory",
-    "CUDA error: out of memory",
-    "HIP error: out of memory",
-    "Triton Error [CUDA]: out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
-)
 # The calls of CUDA that start work, as the profiler names them. With CUDA 12.6 to 13.0 it loses the first kernels of a
 # session, one more in each (https://github.com/pytorch/pytorch/issues/192021), but not the calls. A replayed graph is
 # one call and many kernels.
@@ -104,9 +93,7 @@ class Torch:
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Say whether the host's or an accelerator's allocator ran out of memory."""
-        if isinstance(error, torch.OutOfMemoryError | MemoryError):
-            return True
-        return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
+        return ran_out_of_memory(error)
 
     def reset_peak_memory(self) -> None:
         """Start a new peak on every accelerator that has one."""

@@ -38,7 +38,9 @@ class Entrant:
     """One arm's state within a trial. It stands until something withdraws it, with a sentence that says why.
 
     Those that give the same name to what they compute must agree, and where ``exact`` in the same precision.
-    ``lower`` are the rungs below it on its ladder, the lowest first.
+    ``lower`` are the rungs below it on its ladder, the lowest first. ``rounding`` is what the coarsest technique in it
+    may cost, whether switched or in every arm: where kernels add up in another order each time, so far may it stray
+    from itself.
     """
 
     levels: Levels
@@ -47,7 +49,7 @@ class Entrant:
     computes: Callable[[], tuple[str, ...]]
     lower: tuple[Entrant, ...] = ()
     exact: bool = True
-    loose: bool = False
+    rounding: float = ROUNDING
     outcome: Outcome = "measured"
     reason: str = ""
     arm: Arm | None = None
@@ -93,7 +95,7 @@ class Entrant:
     @property
     def claim(self) -> Claim | None:
         """What its speed is held against."""
-        return Claim(work=self.work, device=self.label, loose=self.loose) if self.work else None
+        return Claim(work=self.work, device=self.label, loose=self.rounding > ROUNDING) if self.work else None
 
     @property
     def built(self) -> Arm:
@@ -218,7 +220,7 @@ def _entrant(
         tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
         computes=computes,
         exact=all(technique.tolerance_at(level) <= ROUNDING for technique, level in switched),
-        loose=any(technique.tolerance_at(level) > ROUNDING for technique, level in [*toggled, *fixed]),
+        rounding=max([ROUNDING, *(technique.tolerance_at(level) for technique, level in [*toggled, *fixed])]),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.experiment import ROUNDING, Trial
+from harness.experiment import Trial
 from harness.frameworks import Framework
 from harness.measuring import check, placement
 from harness.measuring.entrant import Entrant
@@ -95,7 +95,7 @@ class Scrutiny:
             return wrong
         if entrant.output:
             drift = check.relative_error(output, entrant.output)
-            return check.too_far(drift, max(entrant.tolerance, ROUNDING), "its own output before the timing")
+            return check.too_far(drift, max(entrant.tolerance, entrant.rounding), "its own output before the timing")
         if entrant is reference:
             return None
         error = check.relative_error(output, reference.output)

@@ -71,6 +71,16 @@ def test_other_errors_are_not_taken_for_out_of_memory(error: Exception) -> None:
     assert not framework.is_out_of_memory(error)
 
 
+@pytest.mark.parametrize(("free", "expected"), [(2, True), (70, False)])
+def test_a_convolution_without_an_engine_is_out_of_memory_where_little_is_free(
+    free: int, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, 80))
+    error = RuntimeError("GET was unable to find an engine to execute this computation")
+    assert framework.is_out_of_memory(error) is expected
+
+
 def test_a_layout_error_is_not_taken_for_out_of_memory() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.ones(2, 3).T.view(6)

@@ -34,6 +34,7 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
         "spoilt": _spoilt(),
         "missing": lambda: _raise(Unavailable("the fake chip has no such unit")),
         "hungry": lambda: _raise(MemoryError("cannot allocate 1 PB")),
+        "straying": _straying(),
         "second-build": lambda: _step(0.5e-3),
         "broken": lambda: _raise(ZeroDivisionError("division by zero")),
         "talkative": lambda: _raise(ValueError(f"{list(range(1000))}\nand so on")),
@@ -67,6 +68,11 @@ def _spoilt() -> Any:
     return lambda: _step(1e-3, next(values, 2.0))
 
 
+def _straying() -> Any:
+    values = iter([1.0] * 20)
+    return lambda: _step(1e-3, next(values, 0.999))
+
+
 def _raise(error: Exception) -> np.ndarray:
     raise error
 
@@ -86,6 +92,7 @@ def _raise(error: Exception) -> np.ndarray:
         "hungry",
         "broken",
         "talkative",
+        "straying",
         "second-build",
     ),
 )
@@ -97,6 +104,12 @@ def speed(build: Build, level: str) -> Arm:
 @technique("fake", levels=("off", "on"))
 def lever(build: Build, level: str) -> Arm:
     """A global lever, which must be back where it was after every block."""
+    return build().inside(_lever_at, level)
+
+
+@technique("fake", levels=("fine", "coarse"), tolerance={"coarse": 0.01})
+def grain(build: Build, level: str) -> Arm:
+    """How finely numbers are rounded."""
     return build().inside(_lever_at, level)
 
 
@@ -170,6 +183,14 @@ def test_an_output_that_changes_during_the_timing_takes_the_speed_away() -> None
     assert spoilt.outcome == "wrong-output"
     assert "before the timing" in spoilt.reason
     assert spoilt.effect is None
+
+
+@pytest.mark.parametrize(("grain", "outcome"), [("fine", "wrong-output"), ("coarse", "measured")])
+def test_a_baseline_may_stray_from_itself_as_far_as_it_is_rounded(grain: str, outcome: str) -> None:
+    arms = ({"speed": "straying"}, {"speed": "double"})
+    trial = Trial(framework="fake", workload="bench-table", arms=arms, fixed={"grain": grain}, plan=Plan(budget_s=0.5))
+    baseline, _ = Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+    assert baseline.outcome == outcome
 
 
 def test_compilation_is_cold_cost_and_never_a_sample() -> None:
