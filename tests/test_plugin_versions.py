@@ -82,11 +82,38 @@ def test_a_function_that_prepares_nothing_to_time_is_an_error_with_a_way_out(pro
     assert "with rebuild, expected a function without arguments" in product["reason"]
 
 
+def test_bound_methods_partials_and_functions_of_other_modules_travel_to_the_worker(project: Project) -> None:
+    project.write("sums.py", "def by_loop(values):\n    return float(sum(values.tolist()))\n")
+    project.write(
+        "test_square.py",
+        """
+from functools import partial
+
+import numpy as np
+import sums
+
+import harness
+
+values = np.arange(1000.0)
+versions = {"loop": partial(sums.by_loop, values), "method": values.sum}
+test_square = harness.versions("square", versions, unit="list")
+""",
+    )
+    loop, method = arms(project)
+    assert (loop["outcome"], method["effect"]["verdict"]) == ("measured", "faster")
+
+
+def test_another_framework_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BadInput, match="unknown framework 'jax'; expected one of: numpy, torch, tensorflow, cupy"):
+        versions("square", {"a": int, "b": float}, framework="jax")
+
+
 @pytest.mark.parametrize(
     ("name", "callables", "sentence"),
     [
         ("two words", {"a": int, "b": int}, "the name 'two words'; expected a Python name"),
         ("square", {"a": int}, "versions of square has 1 callables; expected two or more"),
+        ("square", {"a": int, "b": 5}, "versions of square: 'b' is not callable; give a function without arguments"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(name: str, callables: dict[str, Any], sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""A process that serves one kind of measuring and can be ended at any moment."""
+"""A process that measures with one framework and can be ended at any moment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Apart:
         """Return what a function measures over there.
 
         Raises:
-            HarnessError: the process is gone, or that is what the function raised.
+            HarnessError: the process is gone.
+            Exception: that is what the function raised.
         """
         try:
             self._orders.send((measure, arguments))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.errors import BadInput
 from harness.experiment import ROUNDING, Arm, Build, Setting, Technique, Workload, adopt
+from harness.frameworks.protocol import FRAMEWORKS
 from harness.hosting.toggling import toggles
 
 
@@ -42,6 +44,10 @@ def versions(
         raise BadInput(f"versions was given the name {name!r}; expected a Python name, such as 'square'")
     if len(callables) < 2:
         raise BadInput(f"versions of {name} has {len(callables)} callables; expected two or more, by their names")
+    if wrong := [version for version, given in callables.items() if not callable(given)]:
+        raise BadInput(f"versions of {name}: {wrong[0]!r} is not callable; give a function without arguments")
+    if framework not in FRAMEWORKS:
+        raise BadInput(f"versions of {name}: unknown framework {framework!r}; expected one of: {', '.join(FRAMEWORKS)}")
 
     def builder(setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting
         given = callables[version]
@@ -53,8 +59,8 @@ def versions(
     def test(**fixtures: Any) -> None:
         fixtures["measure"](compared, **{name: fixtures[name]})
 
-    home = next(iter(callables.values())).__module__
-    builder.__module__ = apply.__module__ = test.__module__ = home  # they travel with the callables' module
+    home = sys._getframe(1).f_globals["__name__"]  # where they are written down, with which they travel
+    builder.__module__ = apply.__module__ = test.__module__ = home
     summary = f"{name}: {' or '.join(callables)}"
     compared = Workload(
         name=name.replace("_", "-"), frameworks=(framework,), unit=unit, summary=summary, builder=builder

@@ -68,7 +68,7 @@ def attribute(
 def _arm(build: Callable[..., Callable[[], Any]], levels: Levels, items: Callable[..., float] | None) -> Arm:
     step = build(**levels)
     if not callable(step):
-        raise BadInput(f"build returned {step!r} for {levels}; expected a function without arguments")
+        raise BadInput(f"build returned a {type(step).__name__} for {levels}; expected a function without arguments")
     count = items(**levels) if items else 1
     if not count > 0:
         raise BadInput(f"items must be above 0, got {count!r} for {levels}")
@@ -79,5 +79,5 @@ def _check(build: Callable[..., Callable[[], Any]], techniques: Mapping[str, tup
     if not callable(build):
         raise BadInput(f"build is not callable, got {build!r}; give a function that takes the levels by name")
     for name, levels in techniques.items():
-        if isinstance(levels, str) or len(levels) != 2 or levels[0] == levels[1]:
+        if not isinstance(levels, tuple | list) or len(levels) != 2 or levels[0] == levels[1]:
             raise BadInput(f"technique {name!r} needs two different levels, off and on; got {levels!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ def compare(
         framework: the adapter whose ``synchronize`` applies: "numpy", "torch" or "cupy".
         items: how many items one call of each arm processes, 1 unless named; speedups are per item.
         rebuild: the arms are functions that prepare their data and return what is to be timed. They are called
-            eight times, or twice where that would take over a quarter of the budget; it comes on top.
+            eight times, or twice where that would take over a quarter of the budget, and as often again while budget
+            is left for what is undecided; building comes on top.
 
     Returns:
         A mapping from each candidate's name to its judgement: ``speedup``, ``low``, ``high``, ``verdict``.
@@ -170,8 +172,8 @@ def check_numbers(*, budget_s: float, alpha: float, noise: float) -> None:
     Raises:
         BadInput: a number is out of its range.
     """
-    if not budget_s > 0:
-        raise BadInput(f"budget_s must be above 0, got {budget_s!r}")
+    if not 0 < budget_s < math.inf:
+        raise BadInput(f"budget_s must be above 0 and finite, got {budget_s!r}")
     if not 0 < alpha < 1:
         raise BadInput(f"alpha must lie between 0 and 1, got {alpha!r}")
     if not 0 <= noise < 1:

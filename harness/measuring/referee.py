@@ -183,7 +183,7 @@ class Referee:
         return rounds < least or (rounds < SPARE_ROUNDS * least and self.quiet(0).sum() < least)
 
     def _match(self, arms: Sequence[Arm], heard: Callable[[str], None]) -> None:
-        """Run as many rounds as the builds before had, so that each build weighs the same."""
+        """Run as many rounds as the other builds of the set, so that each weighs the same; a new set may have more."""
         if self.builds % self.plan.builds == 0:
             times = max(1, self._affordable())
             self.quota = {candidate: times * self.quota[candidate] for candidate in self._open()}

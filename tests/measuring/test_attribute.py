@@ -71,10 +71,11 @@ def test_the_example_of_the_guide_runs() -> None:
         ({"techniques": {"form": ("loop", "formula")}}, "bundle of 1 technique(s) cannot be taken apart; give 2 to 8"),
         ({"techniques": {"form": ("loop", "loop"), "b": (1, 2)}}, "technique 'form' needs two different levels"),
         ({"techniques": {"form": ("a", "b", "c"), "b": (1, 2)}}, "got ('a', 'b', 'c')"),
+        ({"techniques": {"form": 5, "b": (1, 2)}}, "technique 'form' needs two different levels, off and on; got 5"),
         ({"build": 3}, "build is not callable, got 3"),
-        ({"build": lambda **_: 3}, "build returned 3 for {'form': 'loop', 'rounds': 4000}"),
+        ({"build": lambda **_: 3}, "build returned a int for {'form': 'loop', 'rounds': 4000}"),
         ({"items": lambda **_: 0}, "items must be above 0, got 0"),
-        ({"budget_s": 0}, "budget_s must be above 0"),
+        ({"budget_s": 0}, "budget_s must be above 0 and finite, got 0"),
         ({"framework": "jax"}, "unknown framework 'jax'"),
     ],
 )
