@@ -59,7 +59,7 @@ def versions(
     def test(**fixtures: Any) -> None:
         fixtures["measure"](compared, **{name: fixtures[name]})
 
-    home = sys._getframe(1).f_globals["__name__"]  # where they are written down, with which they travel
+    home = sys._getframe(1).f_globals["__name__"]  # noqa: SLF001  as namedtuple does: where they are written down, with which they travel
     builder.__module__ = apply.__module__ = test.__module__ = home
     summary = f"{name}: {' or '.join(callables)}"
     compared = Workload(

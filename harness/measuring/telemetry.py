@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -17,11 +18,13 @@ from harness.measuring.reference import reference
 from harness.units import named, percent, significant
 
 BUSY_SHARE = 0.05  # of the cores taken by others is worth a sentence; below, a desktop's own daemons would be
+WORTH_SHARE = 0.7  # of the cores; a little less by all of them at once is the clock's
 PRESSURE_SHARE = 0.1  # of the time in which work waited for a core
 CLOCK_TICK_S = 0.01  # the kernel counts CPU time in ticks, per core
 AT_WORK = 0.1  # a GPU that is used less may lower its clock because it rests
 FALLEN_SHARE = 0.75  # of the default clock: nvbench discards samples below it
 _PRESSURE = Path("/proc/pressure/cpu")
+_TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,8 @@ class Snapshot:
 
     ``own_cpu_s`` is the CPU time of this process and its descendants, ``busy_cpu_s`` and ``stolen_cpu_s`` are the
     whole machine's, summed over its ``cores``. ``waiting_s`` is the time in which some runnable work had no core.
-    ``arithmetic_s`` and ``memory_s`` are what pieces of work of a fixed length took just then.
+    ``arithmetic_s`` and ``memory_s`` are what pieces of work of a fixed length took just then, and ``cores_worth`` is
+    how many times the work of one core ``cores_asked`` of them did at once.
     """
 
     at_s: float = 0.0
@@ -61,6 +65,8 @@ class Snapshot:
     involuntary_switches: int | None = None
     arithmetic_s: float | None = None
     memory_s: float | None = None
+    cores_asked: int = 1
+    cores_worth: float | None = None
     gpus: tuple[GpuReading, ...] = ()
 
 
@@ -69,6 +75,26 @@ def glance(*, gpus: bool) -> Snapshot:
     work = reference()
     snapshot = read(nvml.clocks() if gpus else ())
     return replace(snapshot, arithmetic_s=work.arithmetic_s(), memory_s=work.memory_s())
+
+
+def look(cores: int) -> Snapshot:
+    """Return the counters and, on Linux, what the cores are worth that this process may use, of so many at most."""
+    places = _places()[:cores]
+    worth = reference().cores_worth(places) if len(places) > 1 else None
+    return replace(read(), cores_asked=len(places), cores_worth=worth)
+
+
+def _places() -> list[int]:
+    """Return the numbers of the cores that this process may use, one hyper-thread of each."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    of_core: dict[str, int] = {}
+    for place in sorted(os.sched_getaffinity(0)):
+        siblings = str(place)
+        with suppress(OSError):
+            siblings = (_TOPOLOGY / f"cpu{place}" / "topology" / "thread_siblings_list").read_text()
+        of_core.setdefault(siblings, place)
+    return list(of_core.values())
 
 
 def read(gpus: Sequence[nvml.GpuState] | None = None) -> Snapshot:
@@ -126,7 +152,7 @@ def disturbance(
         return {}, []
     figures = counted(before, after, wall_s) | dict(_lowest_clocks(before.gpus, glances))
     gpus = [snapshot.gpus for snapshot in (before, *glances, after) if snapshot.gpus]
-    sentences = [*_cpu_sentences(figures, after.cores, wall_s), *_gpu_sentences(gpus)]
+    sentences = [*_cpu_sentences(figures, after.cores, after.cores_asked, wall_s), *_gpu_sentences(gpus)]
     return figures, [*sentences, *_clock_sentences(before.gpus, figures)]
 
 
@@ -147,6 +173,8 @@ def _figures(before: Snapshot, after: Snapshot, wall_s: float) -> Iterator[tuple
         first, last = getattr(before, counter), getattr(after, counter)
         if first is not None and last is not None:
             yield name, max(0.0, last - first) / wall_s
+    if before.cores_worth and after.cores_worth:
+        yield "cores_worth", max(before.cores_worth, after.cores_worth)
     if after.load_1min is not None:
         yield "load_1min", after.load_1min
     for index, gpu in enumerate(after.gpus):
@@ -156,7 +184,7 @@ def _figures(before: Snapshot, after: Snapshot, wall_s: float) -> Iterator[tuple
             yield f"gpu{index}_temperature_c", gpu.temperature_c
 
 
-def _cpu_sentences(figures: dict[str, float], cores: int, wall_s: float) -> Iterator[str]:
+def _cpu_sentences(figures: dict[str, float], cores: int, asked: int, wall_s: float) -> Iterator[str]:
     worth_saying = BUSY_SHARE * cores + 2 * cores * CLOCK_TICK_S / wall_s
     if (others := figures["other_cores"]) > worth_saying:
         yield f"other processes used {significant(others, 2)} of {cores} cores while this was measured"
@@ -164,6 +192,10 @@ def _cpu_sentences(figures: dict[str, float], cores: int, wall_s: float) -> Iter
         yield f"the hypervisor took {significant(stolen, 2)} of {cores} cores away while this was measured"
     if (waiting := figures.get("cpu_waiting_share", 0.0)) > PRESSURE_SHARE:
         yield f"work waited for a free core during {percent(waiting)} of the time in which this was measured"
+
+    if (worth := figures.get("cores_worth", math.inf)) < WORTH_SHARE * asked:
+        did = f"{asked} cores at once did {significant(worth, 2)} times the work of one"
+        yield f"{did}, before and after this was measured: the host may run them on fewer cores of its own"
 
 
 def _lowest_clocks(gpus: Sequence[GpuReading], glances: Sequence[Snapshot]) -> Iterator[tuple[str, float]]:

@@ -38,6 +38,14 @@ def test_busy_neighbours_are_told_in_cores() -> None:
     assert sentences == ["other processes used 0.90 of 2 cores while this was measured"]
 
 
+def test_cores_that_share_one_of_the_hosts_are_told() -> None:
+    shared, apart = (replace(IDLE, cores_asked=2, cores_worth=worth) for worth in (1.08, 1.97))
+    figures, (sentence,) = disturbance(shared, shared, 1.0)
+    assert figures["cores_worth"] == 1.08
+    assert sentence.startswith("2 cores at once did 1.1 times the work of one, before and after this was measured: ")
+    assert disturbance(shared, apart, 1.0)[1] == []
+
+
 def test_what_clock_ticks_round_is_no_neighbour() -> None:
     figures, sentences = disturbance(IDLE, replace(IDLE, busy_cpu_s=100.04), 0.1)
     assert figures["other_cores"] == pytest.approx(0.4)
