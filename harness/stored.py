@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from harness.errors import UnreadableResult
 from harness.identity import cpu_signature, machine_key
 from harness.record import KEY, SCHEMA_VERSION, Run, TrialRecord
-from harness.untrusted import LONGEST_TEXT, as_schema, read_document, shown
+from harness.untrusted import LONGEST_TEXT, as_schema, shown
 
 _SIGNED = 6  # the first schema version that tells a processor's signature
 PARTS = (KEY, "machine_info")  # of a result file that `from_json` looks at
@@ -21,15 +20,6 @@ PARTS = (KEY, "machine_info")  # of a result file that `from_json` looks at
 def to_json(run: Run | TrialRecord) -> dict[str, Any]:
     """Return a run, or one of its trials, as plain JSON values; a number that is not finite is left out."""
     return _readable(msgspec.to_builtins(run, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
-
-
-def read_run(path: Path) -> Run:
-    """Read one result file.
-
-    Raises:
-        UnreadableResult: the file is truncated, too large, of a newer schema, not ours, or does not follow the schema.
-    """
-    return from_json(read_document(path, *PARTS), source=str(path))
 
 
 def from_json(document: Any, *, source: str) -> Run:

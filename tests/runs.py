@@ -20,7 +20,8 @@ from harness.record import (
     Timing,
     TrialRecord,
 )
-from harness.stored import to_json
+from harness.stored import PARTS, from_json, to_json
+from harness.untrusted import read_document
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
 REAL = Path(__file__).parents[1] / "results" / "amd-epyc-2c-24g-6aaf2b" / "0009_quick.json"  # of the whole suite
@@ -122,3 +123,8 @@ def save(measured: Run, path: Path, taken: str | None = "2026-01-01T00:00:00+00:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document | ({"datetime": taken} if taken else {})))
     return path
+
+
+def read_run(path: Path) -> Run:
+    """Read one result file."""
+    return from_json(read_document(path, *PARTS), source=str(path))

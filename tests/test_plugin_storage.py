@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from project import Project
-
-from harness.stored import read_run
+from runs import read_run
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import STORED, arm, effect, run, save, trial
+from runs import STORED, arm, effect, read_run, run, save, trial
 
 from harness import record
 from harness.errors import UnreadableResult
 from harness.identity import machine_key
 from harness.record import Price
-from harness.stored import from_json, read_run, to_json
+from harness.stored import from_json, to_json
 
 
 def test_the_stored_file_of_schema_version_1_is_read_for_ever():

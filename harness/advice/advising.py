@@ -106,7 +106,6 @@ def advise(
     *,
     pool: Pool | None = None,
     say: Callable[[str], None] = lambda _: None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Advice:
     """Search for the fastest configuration of a workload that keeps the limits.
 
@@ -121,30 +120,30 @@ def advise(
     try:
         prepared = prepare(request, own)
         with nullcontext() if pool else alone(say):
-            return _advised(request, prepared, say, clock)
+            return _advised(request, prepared, say)
     finally:
         if pool is None:
             own.close()
 
 
-def _advised(request: Request, prepared: Prepared, say: Callable[[str], None], clock: Callable[[], float]) -> Advice:
+def _advised(request: Request, prepared: Prepared, say: Callable[[str], None]) -> Advice:
     try:
-        race = _race(request, prepared, say, clock)
+        race = _race(request, prepared, say)
         best = race.run()
     except NoBaseline as missing:
         prepared = _begun_later(prepared, request.only, missing)
-        race = _race(request, prepared, say, clock)
+        race = _race(request, prepared, say)
         best = race.run()
     device = _device(prepared.trial, race.space.levels(best), prepared.accelerators)
     return advice(prepared.workload, prepared.trial, race, best, prepared.found, device=device)
 
 
-def _race(request: Request, prepared: Prepared, say: Callable[[str], None], clock: Callable[[], float]) -> Race:
+def _race(request: Request, prepared: Prepared, say: Callable[[str], None]) -> Race:
     return Race(
         space=prepared.space,
         heat=prepared.heats,
         budget_s=request.budget_s,
-        clock=clock,
+        clock=time.monotonic,
         coin=Random(request.seed),
         limits=request.limits,
         objection=prepared.heats.repeats if request.deterministic else None,

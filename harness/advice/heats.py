@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -28,7 +28,6 @@ class Heats:
     pool: Pool
     trial: Trial
     space: Space
-    heard: Callable[[str], None] = lambda _: None
 
     def __call__(
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
@@ -39,7 +38,7 @@ class Heats:
         timed side by side.
         """
         plan = self._plan(len(configurations), look_s, patience_s)
-        measured = self.pool.measure(self._trial(configurations, plan), heard=self.heard)
+        measured = self.pool.measure(self._trial(configurations, plan))
         reference, *others = configurations
         if len(others) > 1 and all(arm.outcome in LOST for arm in measured.arms):
             halves = others[::2], others[1::2]
@@ -48,15 +47,13 @@ class Heats:
 
     def objection(self, configuration: Configuration) -> str:
         """Return why a configuration does not run, "" where it does."""
-        (arm,) = self.pool.measure(
-            self._trial([configuration], replace(self.trial.plan, rehearse=True)), heard=self.heard
-        ).arms
+        (arm,) = self.pool.measure(self._trial([configuration], replace(self.trial.plan, rehearse=True))).arms
         return _reason(arm)
 
     def repeats(self, configuration: Configuration) -> str:
         """Return what is wrong where two runs from the same start do not give the same bits, "" where they do."""
         plan = replace(self.trial.plan, rehearse=True, keep_outputs=True)
-        runs = [self.pool.measure(self._trial([configuration], plan), heard=self.heard) for _ in range(2)]
+        runs = [self.pool.measure(self._trial([configuration], plan)) for _ in range(2)]
         if lost := [run.arms[0].reason for run in runs if run.arms[0].outcome != "measured"]:
             return lost[0]
         same = check.identical(*(run.outputs for run in runs))

@@ -156,7 +156,7 @@ def _compared(race: Race, candidate: Configuration, other: Configuration) -> Com
     return Compared(
         speedup=judged.speedup,
         low=judged.low,
-        high=judged.high if math.isfinite(judged.high) else None,
+        high=judged.kept_high,
         verdict=judged.verdict,
         pairs=judged.pairs,
     )

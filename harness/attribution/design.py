@@ -17,7 +17,6 @@ GENERATORS = {
     7: "a b c d bcd acd abd",
     8: "a b c d bcd acd abd abc",
 }
-RESOLUTION = {5: "V", 6: "IV", 7: "IV", 8: "IV"}
 
 
 def design(techniques: int) -> tuple[Row, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import os
 import signal
 import time
@@ -54,7 +53,7 @@ def duel(name: str, dose: float, neighbours: int, budget_s: float) -> Duel:
         verdict=judged.verdict,
         speedup=judged.speedup,
         low=judged.low,
-        high=bounded(judged.high),
+        high=judged.kept_high,
     )
 
 
@@ -68,7 +67,7 @@ def multiples(name: str, budget_s: float) -> list[Multiple]:
 
 def _multiple(name: str, times: int, judged: Judgement) -> Multiple:
     """Return how many times as long it took: the inverse of the speedup."""
-    high = bounded(1 / judged.low if judged.low else math.inf)
+    high = 1 / judged.low if judged.low else None
     return Multiple(work=name, times=times, measured=1 / judged.speedup, low=1 / judged.high, high=high)
 
 
@@ -90,7 +89,7 @@ def slow_call(call: int, budget_s: float) -> SlowCall:
         verdict=judged.verdict,
         speedup=judged.speedup,
         low=judged.low,
-        high=bounded(judged.high),
+        high=judged.kept_high,
     )
 
 
@@ -101,8 +100,3 @@ def timer() -> Timer:
         cost_s=Stopwatch(time.perf_counter, lambda: None).timer_cost_s(),
         resolution_s=min((step for step in steps if step > 0), default=time.get_clock_info("perf_counter").resolution),
     )
-
-
-def bounded(high: float) -> float | None:
-    """Return an upper end as JSON can hold it: None where there is none."""
-    return high if math.isfinite(high) else None

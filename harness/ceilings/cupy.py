@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.ceilings.probe import Probe, link, matrix, memory
+from harness.ceilings.probe import COLUMNS, Probe, link, matrix, memory
 from harness.experiment import Arm
 from harness.frameworks.cupy import namespace, unavailable
 
-COLUMNS = 1024
 _PRECISIONS = {"fp32": np.float32, "fp64": np.float64, "fp16": np.float16}
 
 

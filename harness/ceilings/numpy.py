@@ -13,10 +13,9 @@ import psutil
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from harness.ceilings import disk
-from harness.ceilings.probe import HOST_BYTES, Probe, cores_apart, matrix, memory
+from harness.ceilings.probe import COLUMNS, HOST_BYTES, Probe, cores_apart, matrix, memory
 from harness.experiment import Arm
 
-COLUMNS = 1024
 SPLIT_FROM_BYTES = 2**20  # below, handing parts to threads takes longer than the copy
 
 

@@ -15,6 +15,7 @@ from harness.experiment import Arm
 # largest keep the fastest memory at work for long beside the tens of microseconds of a launch and a synchronisation.
 WORKING_SETS = tuple(2**power for power in range(14, 33, 2))
 HOST_BYTES = 2**28
+COLUMNS = 1024  # of a working set that is read as a matrix, by a product with a vector
 MEMORY_PART = 8  # a working set takes at most an eighth of the memory that is free
 SIDES = tuple(2**power for power in range(6, 15))  # of square matrices
 ONE_CORE_SIDES = (256, 512)

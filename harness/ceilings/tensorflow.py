@@ -9,11 +9,10 @@ import numpy as np
 import psutil
 import tensorflow as tf
 
-from harness.ceilings.probe import HOST_BYTES, Probe, link, matrix, memory
+from harness.ceilings.probe import COLUMNS, HOST_BYTES, Probe, link, matrix, memory
 from harness.experiment import Arm
 from harness.frameworks.tensorflow import tensor_float_32
 
-COLUMNS = 1024
 GPU_BYTES = 2**33  # TensorFlow does not tell how much is free; what does not fit is left out
 _CPU_PRECISIONS = {"fp32": tf.float32, "fp64": tf.float64, "bf16": tf.bfloat16}
 _PRECISIONS = {**_CPU_PRECISIONS, "fp16": tf.float16}

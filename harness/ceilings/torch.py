@@ -11,11 +11,10 @@ import joblib
 import psutil
 import torch
 
-from harness.ceilings.probe import HOST_BYTES, Probe, cores_apart, link, matrix, memory
+from harness.ceilings.probe import COLUMNS, HOST_BYTES, Probe, cores_apart, link, matrix, memory
 from harness.experiment import Arm
 from harness.frameworks.torch_precision import float32_precision
 
-COLUMNS = 1024
 PIXELS = 32  # in a row of an image
 # No float16 on the CPU: most emulate it a thousand times slower than float32, and an arm can do better than that.
 _CPU_PRECISIONS = {"fp32": torch.float32, "fp64": torch.float64, "bf16": torch.bfloat16}

@@ -13,8 +13,8 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-import cpuinfo
 import psutil
+from packaging.utils import canonicalize_name
 
 from harness import environment, nvml
 from harness.doctor.facts import Facts, FrameworkFacts
@@ -33,8 +33,8 @@ _WARNING = re.compile(r"(?:\w*Warning: |^[WEF]\d{4} .*?\] |^[-\d]+ [\d:.]+: [WEF
 _ORIGIN = re.compile(r"\s*\(Triggered internally at .*\)$")
 
 
-def gather(*, patience_s: float = PATIENCE_S) -> Facts:
-    """Return the facts of this machine; a framework that does not answer in ``patience_s`` is stopped."""
+def gather() -> Facts:
+    """Return the facts of this machine; a framework that does not answer in ``PATIENCE_S`` is stopped."""
     gpus = nvml.gpus()  # before a framework starts on one, so that every process seen on it is somebody else's
     memory = psutil.virtual_memory()  # likewise
     limit_bytes = _memory_limit_bytes() or memory.total
@@ -44,14 +44,14 @@ def gather(*, patience_s: float = PATIENCE_S) -> Facts:
         visible_cores=_visible_cores(),
         memory_bytes=min(memory.total, limit_bytes),
         free_memory_bytes=min(memory.available, limit_bytes),
-        cpu_features=tuple(sorted(_cpu_flags() & _BFLOAT16)),
+        cpu_features=tuple(sorted(_BFLOAT16.intersection(environment.processor().get("flags", "").split()))),
         gpus=tuple(replace(gpu, uuid="") for gpu in gpus),
         pci_gpus=_pci_gpus(),
         shown_gpus=shown(os.environ.get("CUDA_VISIBLE_DEVICES"), [gpu.uuid for gpu in gpus]),
         driver_silence=nvml.silence(),
         nvcc=_nvcc(),
         packages=_packages(),
-        frameworks=frameworks(FRAMEWORKS, patience_s=patience_s),
+        frameworks=frameworks(FRAMEWORKS, patience_s=PATIENCE_S),
     )
 
 
@@ -118,15 +118,6 @@ def _memory_limit_bytes() -> int | None:
     return None
 
 
-def _cpu_flags() -> set[str]:
-    """Return the processor's flags: the kernel's word where it has one, since asking py-cpuinfo takes long."""
-    with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        if named := next((line for line in lines if line.startswith(("flags", "Features"))), ""):
-            return set(named.partition(":")[2].split())
-    return set(cpuinfo.get_cpu_info().get("flags", []))
-
-
 def _pci_gpus() -> int:
     """Count NVIDIA's display controllers, whether or not a driver serves them."""
     count = 0
@@ -152,10 +143,5 @@ def _nvcc() -> str:
 
 
 def _packages() -> dict[str, str]:
-    named = ((_normal(found.metadata["Name"] or ""), found.version) for found in distributions())
+    named = ((canonicalize_name(found.metadata["Name"] or ""), found.version) for found in distributions())
     return dict(sorted((name, version) for name, version in named if _PACKAGES.fullmatch(name)))
-
-
-def _normal(name: str) -> str:
-    """Return a distribution's name as the packaging standards normalise it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from harness.errors import Unavailable
 from harness.units import plural
@@ -17,9 +16,8 @@ class Part:
     ``ended`` says that it ended in order, with trials left, and not because somebody stopped it.
     """
 
-    def __init__(self, limit_s: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._ends = None if limit_s is None else clock() + limit_s
+    def __init__(self, limit_s: float | None) -> None:
+        self._ends = None if limit_s is None else time.monotonic() + limit_s
         self.ended = False
         self._begun = False
         self._left: set[str] = set()
@@ -30,7 +28,7 @@ class Part:
         Raises:
             Unavailable: what it is expected to take does not fit any more.
         """
-        if self._begun and self._ends is not None and self._clock() + expected_s > self._ends:
+        if self._begun and self._ends is not None and time.monotonic() + expected_s > self._ends:
             self._left.add(trial)
             raise Unavailable("left for the next part of the run, since the time of this one is up")
         self._begun = True

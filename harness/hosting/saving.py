@@ -23,7 +23,7 @@ from harness.hosting.options import RESULTS_INI
 from harness.hosting.resuming import continued, differences, resumed, unfinished
 from harness.identity import machine_key
 from harness.record import KEY
-from harness.units import size
+from harness.units import plural, size
 
 HOST_STORAGE = "file://./.benchmarks"  # pytest-benchmark's default, where the user named no other
 ROOM_BYTES = 8 * 2**20  # a run of hundreds of arms takes about one mebibyte
@@ -190,8 +190,7 @@ class Saving:
 
 
 def _counted(journal: Journal) -> str:
-    total = len(journal.heading.selection)
-    return f"{len(journal.finished)} of {total} trial{'' if total == 1 else 's'}"
+    return f"{len(journal.finished)} of {plural(len(journal.heading.selection), 'trial')}"
 
 
 def _folder(storage: str) -> Path | None:

@@ -19,7 +19,7 @@ VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
 
 def conditions_line(conditions: Conditions, arms: Collection[int]) -> str:
     """Say what is going to be measured, and how."""
-    counted = f"{_counted(len(arms), 'trial')}, {_counted(sum(arms), 'arm')}, size {conditions.size}"
+    counted = f"{units.plural(len(arms), 'trial')}, {units.plural(sum(arms), 'arm')}, size {conditions.size}"
     if conditions.rehearse:
         return f"accelbench: {counted}; a rehearsal: every arm is run once and checked, nothing is timed"
     plan = conditions.plan
@@ -124,13 +124,13 @@ def _counts(trials: list[TrialRecord]) -> Iterator[str]:
     if total:
         each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         decided = f"{total - counts['undecided']} decided"
-        yield f"{_counted(len(trials), 'trial')}, {_counted(total, 'comparison')}, {decided}: {each}"
+        yield f"{units.plural(len(trials), 'trial')}, {units.plural(total, 'comparison')}, {decided}: {each}"
 
 
 def _not_measured(trials: list[TrialRecord]) -> Iterator[str]:
     reasons = Counter((arm.outcome, arm.reason) for trial in trials for arm in trial.arms if arm.outcome != "measured")
     for (outcome, reason), count in reasons.most_common():
-        yield f"{_counted(count, 'arm')} {outcome}: {reason}"
+        yield f"{units.plural(count, 'arm')} {outcome}: {reason}"
 
 
 def spending_line(spent_s: Mapping[str, float]) -> str:
@@ -150,8 +150,4 @@ def _kinds(of: str, sentences: Iterable[str]) -> Iterator[str]:
         first.setdefault(kind, sentence)
         kinds[kind] += 1
     for kind, count in kinds.items():
-        yield f"{_counted(count, of)}: {'for example, ' if count > 1 else ''}{first[kind]}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        yield f"{units.plural(count, of)}: {'for example, ' if count > 1 else ''}{first[kind]}"

@@ -20,7 +20,7 @@ from harness.measuring.digest import effect_of, timing_across
 from harness.measuring.entrant import entrants
 from harness.measuring.evidence import Judgement, fewest_pairs, judge
 from harness.measuring.handle import Heard
-from harness.measuring.measured import Claim, Measured
+from harness.measuring.measured import Claim, Measured, no_baseline
 from harness.record import ArmRecord, Timing
 
 Ask = Callable[[Trial, Mapping[str, str], Heard], Measured]
@@ -43,21 +43,18 @@ class _Visits:
     claim: Claim | None = None
 
 
-def alternate(
-    trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard, coin: Random | None = None
-) -> Measured:
+def alternate(trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard) -> Measured:
     """Measure every candidate against the baseline in alternating workers and return the trial."""
-    match = _Match(trial, environments, ask, heard, coin or Random())
+    match = _Match(trial, environments, ask, heard)
     for candidate in range(1, len(trial.arms)):
         match.play(candidate)
     return match.measured()
 
 
 class _Match:
-    def __init__(
-        self, trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard, coin: Random
-    ) -> None:
-        self.trial, self.environments, self.ask, self.heard, self.coin = trial, environments, ask, heard, coin
+    def __init__(self, trial: Trial, environments: Sequence[Mapping[str, str]], ask: Ask, heard: Heard) -> None:
+        self.trial, self.environments, self.ask, self.heard = trial, environments, ask, heard
+        self.coin = Random()
         plan = trial.plan
         self.alpha = plan.alpha_each(len(trial.arms))
         self.visit = replace(plan, budget_s=VISIT_SHARE * plan.budget_s, builds=1, workers=1, keep_outputs=True)
@@ -131,7 +128,7 @@ class _Match:
         if arm.record.outcome != "measured" or self.trial.plan.rehearse:
             return replace(arm.record, timing=None)
         if place and not ratios:
-            reason = f"there is no baseline to compare with: {self.arms[0].record.reason}"
+            reason = no_baseline(self.arms[0].record.reason)
             return replace(arm.record, timing=None, outcome="unavailable", reason=reason)
         effect = None
         if ratios:

@@ -14,7 +14,7 @@ from harness.measuring.building import Building
 from harness.measuring.entrant import Entrant, entrants
 from harness.measuring.evidence import fewest_pairs
 from harness.measuring.leftovers import present
-from harness.measuring.measured import Measured
+from harness.measuring.measured import Measured, no_baseline
 from harness.measuring.referee import Referee
 from harness.measuring.scrutiny import Scrutiny
 from harness.measuring.spending import Spending
@@ -56,7 +56,7 @@ class Conduct:
 
     def run(self) -> Measured:
         """Measure the trial and return what became of every arm."""
-        before, start = telemetry.read(), self.stopwatch.clock()
+        before, start = telemetry.look(self.trial.setting.cores), self.stopwatch.clock()
         try:
             for entrant in self.entrants:
                 self._prepare(entrant)
@@ -67,7 +67,8 @@ class Conduct:
             for entrant in self.entrants:
                 entrant.close()
         span_s = self.stopwatch.clock() - start
-        disturbance, remarks = telemetry.disturbance(before, telemetry.read(), span_s, self.windows.glances)
+        after = telemetry.look(self.trial.setting.cores)
+        disturbance, remarks = telemetry.disturbance(before, after, span_s, self.windows.glances)
         disturbance, remarks = disturbance | self.windows.figures(), remarks + self.windows.sentences()
         for entrant in self._standing() if not self.plan.rehearse else ():
             self._price(entrant)
@@ -138,7 +139,7 @@ class Conduct:
             return
         for candidate in candidates:
             if candidate.stands:
-                candidate.withdraw("unavailable", f"there is no baseline to compare with: {baseline.reason}")
+                candidate.withdraw("unavailable", no_baseline(baseline.reason))
 
     def _cold(self) -> Stopwatch:
         return cold.stopwatch_of(self._standing(), self.framework, self.stopwatch)

@@ -40,7 +40,7 @@ def effect_of(judgement: Judgement, log_ratios: Sequence[float], *, builds: int 
     return Effect(
         speedup=judgement.speedup,
         low=judgement.low,
-        high=judgement.high if np.isfinite(judgement.high) else None,
+        high=judgement.kept_high,
         verdict=judgement.verdict,
         pairs=judgement.pairs,
         builds=builds,

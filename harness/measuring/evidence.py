@@ -32,6 +32,11 @@ class Judgement:
     pairs: int
 
     @property
+    def kept_high(self) -> float | None:
+        """The interval's upper end as JSON can hold it: None where there is none."""
+        return self.high if math.isfinite(self.high) else None
+
+    @property
     def half_width(self) -> float:
         """Half the interval's width on the log scale, about the relative precision of the speedup."""
         return (math.log(self.high) - math.log(self.low)) / 2 if self.low > 0 else math.inf

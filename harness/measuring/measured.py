@@ -53,3 +53,8 @@ class Measured:
         """Return a trial none of whose arms was measured, for one reason."""
         arms = [ArmRecord(levels=levels, outcome=outcome, reason=reason) for levels in trial.arms]
         return cls(arms=arms, samples_s=[()] * len(arms), log_ratios=[()] * len(arms))
+
+
+def no_baseline(reason: str) -> str:
+    """Return why a candidate has no speed where its baseline has none."""
+    return f"there is no baseline to compare with: {reason}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from harness.ceilings.envelope import find
 from harness.ceilings.probe import APART
 from harness.experiment import Levels, Trial, find_technique
-from harness.measuring.measured import Claim, Measured
+from harness.measuring.measured import Claim, Measured, no_baseline
 from harness.record import ArmRecord, Ceiling, Outcome, Rate, Timing
 from harness.units import percent, rate, seconds, significant
 
@@ -46,7 +46,7 @@ def judged(trial: Trial, measured: Measured, ceilings: Sequence[Ceiling]) -> Mea
     claims = measured.claims or [None] * len(measured.arms)
     arms = [plausible(arm, claim, ceilings) for arm, claim in zip(measured.arms, claims, strict=True)]
     if arms[0].outcome == "impossible":
-        reason = f"there is no baseline to compare with: {arms[0].reason}"
+        reason = no_baseline(arms[0].reason)
         arms[1:] = [_without_speed(arm, "unavailable", reason) if arm.timing else arm for arm in arms[1:]]
     places = [claim.device if claim else None for claim in claims]
     beside = [arm for arm, place in zip(arms, places, strict=True) if place == places[0]]

@@ -22,7 +22,7 @@ from harness.reading.table import effects, load, rows_of
 
 _ARM = ("trial", "framework", "workload", "problem", "fixed", "levels")
 _EFFECT = (
-    *_ARM, "baseline_levels", "verdict", "speedup", "low", "high", "pairs", "paired", "workers", "error",
+    *_ARM, "baseline_levels", "verdict", "speedup", "low", "high", "pairs", "paired", "workers", "builds", "error",
     "placement", "share", "ceiling", "flags", "baseline_flags",
 )  # fmt: skip
 _MISSING = (*_ARM, "outcome", "reason")

@@ -22,7 +22,7 @@ _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is
     **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
     **dict.fromkeys(("items", "baseline_items", "share", "speedup", "low", "high"), float),
     **dict.fromkeys(("gain", "gain_low", "gain_high"), float),
-    **dict.fromkeys(("pairs", "workers"), "Int64"),
+    **dict.fromkeys(("pairs", "workers", "builds"), "Int64"),
 }
 
 

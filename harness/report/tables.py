@@ -176,7 +176,7 @@ def _blocks(row: Row) -> str:
 def _pairs(row: Row) -> str:
     if row["pairs"] is None:
         return ""
-    over = "".join(f", {row[several]:.0f} {several}" for several in ("workers", "builds") if row[several] > 1)
+    over = "".join(f", {row[several]} {several}" for several in ("workers", "builds") if row[several] > 1)
     return f"{row['pairs']}{over}{'' if row['paired'] else ', not paired'}"
 
 

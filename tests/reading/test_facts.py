@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from runs import REAL, arm, effect, run, save, trial
@@ -62,3 +63,9 @@ def test_a_real_run_tells_what_reading_the_loss_costs_by_how_often():
     for loop in found:
         assert [each["every"] for each in loop["readings"]] == [1, 10, 100]
         assert all(each["time_low"] <= each["time"] <= (each["time_high"] or math.inf) for each in loop["readings"])
+
+
+def test_an_effect_says_over_how_many_workers_and_builds_its_interval_spans(facts_of):
+    several = replace(faster(2.0), workers=5, builds=8)
+    (told,) = facts_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=several)))["effects"]
+    assert (told["pairs"], told["workers"], told["builds"]) == (50, 5, 8)

@@ -37,13 +37,15 @@ def _place(sweep: LevelSweep | SizeSweep) -> str:
 def knee_in_words(sweep: LevelSweep) -> str:
     """Say which level is enough, which is best, and what set the limit."""
     top = units.rate(sweep.ran["items_per_s"].max(), sweep.unit)
-    said = f"knee at {_at(sweep, sweep.knee)}, the smallest within 5 % of the best throughput, {top} at {sweep.best}."
+    knee = level_in_words(sweep, sweep.knee)
+    said = f"knee at {knee}, the smallest within 5 % of the best throughput, {top} at {sweep.best}."
     if sweep.stopped_by:
         return f"{said} The largest that ran is {sweep.limit} ({sweep.stopped_by})."
     return f"{said} {sweep.limit} was the largest asked for."
 
 
-def _at(sweep: LevelSweep, level: int) -> str:
+def level_in_words(sweep: LevelSweep, level: int) -> str:
+    """Return a level of a sweep, such as ``batch size 32``."""
     if sweep.technique == "workers":
         return units.plural(level, "worker")
     return f"{sweep.technique.replace('_', ' ')} {level}"

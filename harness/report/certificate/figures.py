@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator
 from harness import units
 from harness.certificate import Coverage, Duel
 from harness.reading.certificates import Share, by, called, found_dose
-from harness.report.certificate.words import beside_in_words, dose_in_words
+from harness.report.certificate.words import dose_in_words, where_in_words
 from harness.report.figures.drawing import INK, Drawn, styled, write_ticks
 from harness.report.figures.words import sampled
 from harness.report.verdicts import COLOURS
@@ -29,7 +29,7 @@ def dose_figure(duels: Sequence[Duel]) -> Drawn:
     shares = pd.DataFrame(
         {
             "more work": first.dose,
-            "beside": _beside(first),
+            "beside": where_in_words(first),
             "comparisons": share.of,
             "called slower": share.count,
             "share called slower": share.value,
@@ -42,7 +42,10 @@ def dose_figure(duels: Sequence[Duel]) -> Drawn:
         axes.set(ylabel="called slower", ylim=(-0.05, 1.08))
         write_ticks(axes.yaxis, dose_in_words)
         _mark(axes, shares)
-    each = [f"{share.count} of {share.of} at {dose_in_words(first.dose)}, {_beside(first)}" for share, first in groups]
+    each = [
+        f"{share.count} of {share.of} at {dose_in_words(first.dose)}, {where_in_words(first)}"
+        for share, first in groups
+    ]
     return Drawn(
         kind="dose",
         name="dose-response",
@@ -58,7 +61,7 @@ def dose_figure(duels: Sequence[Duel]) -> Drawn:
 def error_figure(duels: Sequence[Duel]) -> Drawn:
     """Draw by how much each comparison missed the amount of work that is known; some arms must do more work."""
     errors = pd.DataFrame(
-        {"more work": duel.dose, "beside": _beside(duel), "found less known": found_dose(duel) - duel.dose}
+        {"more work": duel.dose, "beside": where_in_words(duel), "found less known": found_dose(duel) - duel.dose}
         for duel in duels
         if duel.dose
     )
@@ -139,7 +142,3 @@ def _mark(axes: Axes, drawn: pd.DataFrame) -> None:
         axes.legend(title=None)
     elif legend := axes.get_legend():
         legend.remove()
-
-
-def _beside(duel: Duel) -> str:
-    return beside_in_words(duel.neighbours) or "alone"

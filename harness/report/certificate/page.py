@@ -22,11 +22,11 @@ from harness.report.certificate.figures import coverage_figure, dose_figure, err
 from harness.report.certificate.words import (
     at_least,
     at_most,
-    beside_in_words,
     between,
     dose_in_words,
     in_brief,
     taken_in_words,
+    where_in_words,
 )
 from harness.report.figures.drawing import Drawn
 from harness.report.machine import Facts, machine_in_words, readings_in_words, setup_in_words
@@ -96,7 +96,7 @@ def _identical(certificate: Certificate) -> Part:
         wrong, same = called(duels, "faster", "slower"), called(duels, "same")
         usual_s, long_s = time_to_decide_s(duels)
         times = [units.seconds(usual_s), units.seconds(long_s)]
-        return [first.work, first.through, _where(first), at_most(wrong), at_least(same), *times]
+        return [first.work, first.through, where_in_words(first), at_most(wrong), at_least(same), *times]
 
     groups = by(identical(certificate), "neighbours", "through", "framework", "work")
     return Part(
@@ -115,7 +115,7 @@ def _more_work(certificate: Certificate) -> Part:
         return [
             dose_in_words(first.dose),
             first.work,
-            _where(first),
+            where_in_words(first),
             at_least(called(duels, "slower")),
             units.percent(median(map(found_dose, duels))),
             at_least(holding(duels)),
@@ -191,7 +191,7 @@ def _slow_calls(certificate: Certificate) -> Part:
 def _workers(certificate: Certificate) -> Part:
     groups = by((duel for duel in certificate.duels if duel.through == "suite"), "neighbours", "framework", "work")
     rows = [
-        [group[0].work, _where(group[0]), units.count(len(group)), units.percent(width)]
+        [group[0].work, where_in_words(group[0]), units.count(len(group)), units.percent(width)]
         for group in groups.values()
         if (width := spread(group)) is not None
     ]
@@ -226,10 +226,6 @@ def _coverage(certificate: Certificate) -> Part:
         ],
         figures=[coverage_figure(found)] if found else [],
     )
-
-
-def _where(duel: Duel) -> str:
-    return beside_in_words(duel.neighbours) or "alone"
 
 
 def _ratios(low: float, high: float | None, digits: int) -> str:

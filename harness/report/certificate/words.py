@@ -59,9 +59,13 @@ def changes_in_words(certificate: Certificate, environment: Environment) -> Iter
         yield f"It was made under another configuration: {', '.join(each[:_NAMED])}{more}."
 
 
-def beside_in_words(neighbours: int) -> str:
-    """Say beside what was measured; empty where nothing was."""
-    return f"beside {units.plural(neighbours, 'busy neighbour')}" if neighbours else ""
+def where_in_words(duel: Duel) -> str:
+    """Say beside what was measured, or that it was alone."""
+    return _beside(duel) or "alone"
+
+
+def _beside(duel: Duel) -> str:
+    return f"beside {units.plural(duel.neighbours, 'busy neighbour')}" if duel.neighbours else ""
 
 
 def dose_in_words(dose: float) -> str:
@@ -105,7 +109,7 @@ def _more_work(certificate: Certificate) -> Iterator[str]:
 
 
 def _comparisons(duels: Sequence[Duel]) -> str:
-    where = beside_in_words(duels[0].neighbours)
+    where = _beside(duels[0])
     counted = units.plural(len(duels), "comparison")
     return f"{where.capitalize()}, of {counted}" if where else f"Of {counted}"
 

@@ -29,7 +29,7 @@ from harness.report.figures.inline import inlined, well_formed
 from harness.report.outputs.csv_text import csv_text
 
 INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
-WIDTH_IN, WIDER_IN = 4.6, 5.0  # narrow enough that text of this size stays legible on a telephone
+WIDTH_IN = 4.6  # narrow enough that text of this size stays legible on a telephone
 _TEXT_PT, _TITLE_PT = 9, 10
 _LINE_HEIGHT = 1.25  # of a title, as a multiple of its size
 _MARGIN_PT = 4  # at either end of a title's lines
@@ -128,9 +128,7 @@ def _whatever_the_name() -> Iterator[None]:
 
 
 @contextmanager
-def styled(
-    rows: int = 1, *, title: str, height_in: float, width_in: float = WIDTH_IN, sharex: bool = True
-) -> Iterator[tuple[Figure, list[Axes]]]:
+def styled(rows: int = 1, *, title: str, height_in: float, sharex: bool = True) -> Iterator[tuple[Figure, list[Axes]]]:
     """Provide a figure with that many axes above each other, and draw on it in the common style.
 
     ``title`` is wrapped to the figure's width and stands above the axes, bold and at the left; the figure grows by
@@ -138,11 +136,11 @@ def styled(
     and for all: nothing is added to the figure afterwards.
     """
     with _drawing():
-        lines = wrapped(title, 72 * width_in - 2 * _MARGIN_PT, size_pt=_TITLE_PT, bold=True)
+        lines = wrapped(title, 72 * WIDTH_IN - 2 * _MARGIN_PT, size_pt=_TITLE_PT, bold=True)
         title_in = len(lines) * _LINE_HEIGHT * _TITLE_PT / 72
         layout = ConstrainedLayoutEngine()
-        figure = Figure(figsize=(width_in, height_in + title_in), layout=layout)
-        figure.suptitle("\n".join(lines), x=_MARGIN_PT / 72 / width_in, ha="left", linespacing=_LINE_HEIGHT)
+        figure = Figure(figsize=(WIDTH_IN, height_in + title_in), layout=layout)
+        figure.suptitle("\n".join(lines), x=_MARGIN_PT / 72 / WIDTH_IN, ha="left", linespacing=_LINE_HEIGHT)
         axes = figure.subplots(rows, 1, squeeze=False, sharex=sharex)
         yield figure, list(axes[:, 0])
         layout.execute(figure)

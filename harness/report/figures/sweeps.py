@@ -16,7 +16,7 @@ from harness import units
 from harness.reading import LevelSweep
 from harness.reading.levels import NEAR_BEST
 from harness.report.anchors import slug
-from harness.report.answer.thresholds import knee_in_words
+from harness.report.answer.thresholds import knee_in_words, level_in_words
 from harness.report.figures.drawing import INK, PAPER, Drawn, styled, write_ticks
 from harness.report.figures.words import BAND, sampled, subject
 
@@ -127,19 +127,15 @@ def _finding(sweep: LevelSweep) -> str:
     if not sweep.decided:
         what = "number of workers" if sweep.technique == "workers" else "batch size"
         baseline = int(sweep.arms["at"][sweep.arms["baseline"]].iloc[0])
-        return f"no other {what} is known to be faster or slower than {_at(sweep, baseline)}"
+        return f"no other {what} is known to be faster or slower than {level_in_words(sweep, baseline)}"
     end = "" if sweep.stopped_by else ", the limit asked for"
     if sweep.kept < NEAR_BEST:
         lower = f"{units.percent(1 - sweep.kept)} lower at {sweep.limit}"
-        return f"throughput peaks at {_at(sweep, sweep.best)} and is {lower}{end}"
+        return f"throughput peaks at {level_in_words(sweep, sweep.best)} and is {lower}{end}"
     if sweep.knee == sweep.limit:
-        return f"throughput still grows at {_at(sweep, sweep.limit)}{end}"
+        return f"throughput still grows at {level_in_words(sweep, sweep.limit)}{end}"
     asked = f"; {sweep.limit} is the limit asked for" if end else ""
-    return f"throughput levels off at {_at(sweep, sweep.knee)}{asked}"
-
-
-def _at(sweep: LevelSweep, level: int) -> str:
-    return units.plural(level, "worker") if sweep.technique == "workers" else f"batch size {level}"
+    return f"throughput levels off at {level_in_words(sweep, sweep.knee)}{asked}"
 
 
 def _waiting(sweep: LevelSweep) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness import units
-from harness.reading.history.changes.search import Change, changes
+from harness.reading.history.changes.search import DISCOVERIES, Change, changes
 from harness.reading.history.changes.splitting import SHORTEST
 from harness.reading.history.environments.eras import Turn, turns
 from harness.reading.history.observations import History
@@ -17,7 +17,6 @@ from harness.report.history.happened import Mark, Told, marks, of_effects, told
 from harness.report.history.lines import Line, Stretch, lines, stretches, techniques, trimmed
 
 _MOST_PANELS = 12  # on a page, which stays below 3 MB
-_MAY_BE_NONE = 0.05  # share of the changes
 _MOST_CHANGES = 12  # that the table names, the latest first
 _MOST_SENTENCES = 12  # of a kind, the latest first
 
@@ -62,7 +61,7 @@ def over_time(history: History, *, drawn: bool = True) -> OverTime | None:
     seen = stretches(history)
     if not seen:
         return None
-    changed = changes(history, discoveries=_MAY_BE_NONE)
+    changed = changes(history)
     return OverTime(
         counted=_counted(seen),
         machines=len(seen),
@@ -87,7 +86,7 @@ def _counted_changes(found: Sequence[Change]) -> str:
     each = " and ".join(units.plural(count, noun) for count, noun in counts if count)
     back = ", in which a level was left and came back" if over else ""
     latest = f"the latest {_MOST_CHANGES} of " if len(found) > _MOST_CHANGES else ""
-    return f"What changed last: {latest}{each}{back}. Of the changes found, {units.percent(_MAY_BE_NONE)} may be none."
+    return f"What changed last: {latest}{each}{back}. Of the changes found, {units.percent(DISCOVERIES)} may be none."
 
 
 def _turned(turn: Turn, history: History) -> str:

@@ -31,8 +31,9 @@ from harness.reading.history.changes.splitting import SHORTEST
 from harness.reading.history.changes.steps import ALPHA, Step, sized
 from harness.reading.history.observations import History
 
-_DISCOVERIES = 0.05  # share of the reported changes that may be none
+DISCOVERIES = 0.05  # share of the reported changes of a kind that may be none
 _NEWEST = 1_000  # runs
+_MARGIN = 0.01  # a change of no more is none
 _TOGETHER = 0.5  # share of a baseline's step that its candidates must make, too, for it to be the workload's
 
 _Tested = tuple[str, Part, pd.DataFrame, Course, Step | Drift | None]
@@ -73,23 +74,17 @@ class Change:
     case: str = ""
 
 
-def changes(
-    history: History, *, margin: float = 0.01, discoveries: float = _DISCOVERIES, newest: int = _NEWEST
-) -> list[Change]:
-    """Return the changes of a history, the last one first; one of no more than ``margin`` is none.
-
-    ``discoveries`` is the share of the changes of a kind that may be none. Of comparable runs only the
-    ``newest`` so many are looked at.
-    """
+def changes(history: History, *, newest: int = _NEWEST) -> list[Change]:
+    """Return the changes of a history, the last one first; of comparable runs only the ``newest`` are looked at."""
     order = {run: place for place, run in enumerate(history.runs["run"])}
-    tested = list(_tested(list(_comparable(history, newest)), margin))
+    tested = list(_tested(list(_comparable(history, newest))))
     if not tested:
         return []
     sure = _sure([question for question, *_ in tested], [found.p_value if found else 1.0 for *_, found in tested])
     told = [
         _change(part, runs, seen, found)
         for (_, part, runs, seen, found), p_value in zip(tested, sure, strict=True)
-        if found and p_value <= discoveries
+        if found and p_value <= DISCOVERIES
     ]
     return sorted(told, key=lambda change: (-order[change.since], change.p_value))
 
@@ -111,22 +106,22 @@ def _comparable(history: History, newest: int) -> Iterator[tuple[Part, pd.DataFr
                     yield part, indexed
 
 
-def _tested(compared: list[tuple[Part, pd.DataFrame]], margin: float) -> Iterator[_Tested]:
+def _tested(compared: list[tuple[Part, pd.DataFrame]]) -> Iterator[_Tested]:
     """Yield the answers to both questions of each series; None where there is none, for that is a finding, too.
 
     What seems to change is looked at again with the autocorrelation that series of its kind have: one series tells its
     own poorly, and those in which it seems low are those that seem to change.
     """
     values = [np.asarray(part.values, dtype=np.float64) for part, _ in compared]
-    seen = [course(each, margin=margin, alpha=ALPHA) for each in values]
+    seen = [course(each, margin=_MARGIN, alpha=ALPHA) for each in values]
     own = pd.Series([each.autocorrelation for each in seen], dtype=float)
     alike = own.groupby([part.kind for part, _ in compared]).transform("median")
     for place, (part, runs) in enumerate(compared):
         if seen[place].found or seen[place].drift:
-            seen[place] = course(values[place], margin=margin, alpha=ALPHA, alike=alike[place])
+            seen[place] = course(values[place], margin=_MARGIN, alpha=ALPHA, alike=alike[place])
         steps = [
             step
-            for step in sized(seen[place], margin=margin)
+            for step in sized(seen[place], margin=_MARGIN)
             if _is_shared(part, step, seen[place]) and (not step.opening or _is_explained(part, runs, step))
         ]
         answers: dict[str, list[Step | Drift | None]] = {
