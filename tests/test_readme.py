@@ -1,5 +1,6 @@
 """What the README shows is run."""
 
+import math
 import re
 from collections.abc import Iterable
 from itertools import combinations
@@ -14,7 +15,7 @@ from harness.reading.table import rows_of
 from harness.report.verdicts import GLYPHS
 
 README = Path(__file__).parent.parent / "README.md"
-NEWER = README.parent / "results" / "amd-epyc-2c-24g-a1550a"  # three runs on a processor of the next generation
+NEWER = README.parent / "results" / "amd-epyc-2c-24g-a1550a"  # runs on a processor of the next generation
 
 
 def test_the_technique_in_ten_lines_is_measured(pytester: pytest.Pytester) -> None:
@@ -51,6 +52,7 @@ def test_the_figure_is_of_the_committed_report() -> None:
 
 
 Verdicts = dict[tuple[str, str], str]
+Intervals = dict[tuple[str, str], tuple[float, float]]
 
 
 def verdicts(run: Path) -> Verdicts:
@@ -63,6 +65,27 @@ def agreement(pairs: Iterable[tuple[Verdicts, Verdicts]]) -> tuple[int, int]:
     """Return how often both of a pair of runs decided, and how often alike."""
     both = [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
     return len(both), sum(one == other for one, other in both)
+
+
+def intervals(run: Path) -> Intervals:
+    """Return the intervals of a run's effects, by trial and level."""
+    rows = rows_of(effects(load(find_results(run).results)))
+    return {
+        (row["trial"], row["level"]): (row["low"], math.inf if row["high"] is None else row["high"]) for row in rows
+    }
+
+
+def apart(pairs: Iterable[tuple[Intervals, Intervals]]) -> tuple[int, int]:
+    """Return how many pairs of intervals of the same effect two runs have, and how many of them share no value."""
+    both = [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
+    return len(both), sum(one[1] < other[0] or other[1] < one[0] for one, other in both)
+
+
+def test_how_often_runs_disagree_about_a_size_is_counted_from_the_committed_runs() -> None:
+    told = re.search(r"([\d,]+) of ([\d,]+) pairs\s+of intervals share no value", README.read_text())
+    assert told is not None
+    compared, disjoint = apart(combinations(map(intervals, sorted(NEWER.glob("*_quick.json"))), 2))
+    assert told.groups() == (f"{disjoint:,}", f"{compared:,}")
 
 
 def test_how_often_processors_agree_is_counted_from_the_committed_runs() -> None:

@@ -67,7 +67,8 @@ class Conduct:
             for entrant in self.entrants:
                 entrant.close()
         span_s = self.stopwatch.clock() - start
-        after = telemetry.look(self.trial.setting.cores)
+        timed = any(entrant.samples_s for entrant in self.entrants)  # else whoever asked is still busy
+        after = telemetry.look(self.trial.setting.cores) if timed else telemetry.read()
         disturbance, remarks = telemetry.disturbance(before, after, span_s, self.windows.glances)
         disturbance, remarks = disturbance | self.windows.figures(), remarks + self.windows.sentences()
         for entrant in self._standing() if not self.plan.rehearse else ():

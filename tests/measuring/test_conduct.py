@@ -1,5 +1,6 @@
 """One trial from building to price, on the fake asynchronous device: what becomes of each arm."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -191,6 +192,15 @@ def test_a_baseline_may_stray_from_itself_as_far_as_it_is_rounded(grain: str, ou
     trial = Trial(framework="fake", workload="bench-table", arms=arms, fixed={"grain": grain}, plan=Plan(budget_s=0.5))
     baseline, _ = Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
     assert baseline.outcome == outcome
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores are not told apart here")
+@pytest.mark.parametrize(("level", "told"), [("double", True), ("missing", False)])
+def test_what_cores_are_worth_is_told_where_something_was_timed(level: str, told: bool) -> None:
+    arms, setting = ({"speed": level}, {"speed": level}), Setting(cores=len(os.sched_getaffinity(0)))
+    trial = Trial(framework="fake", workload="bench-table", arms=arms, setting=setting, plan=Plan(budget_s=0.1))
+    disturbance = Conduct(trial, device, clock=clock, coin=Random(3)).run().disturbance
+    assert ("cores_worth" in disturbance) == (told and setting.cores > 1)
 
 
 def test_compilation_is_cold_cost_and_never_a_sample() -> None:
