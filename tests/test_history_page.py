@@ -31,7 +31,10 @@ def test_two_real_machines_are_compared_as_the_page_says(monkeypatch: pytest.Mon
     counts = [COUNTS[standing[kind]] for kind in ("grows", "shrinks", "carries over")]
     assert "{} effects grow, {} shrink and {} carries over".format(*counts) in said
     assert f"the other {standing['unclear']} are unclear" in said
-    told = re.findall(r"([\d.]+×) (?:where it brought|after) ([\d.]+×)|brings `[\w-]+` ([\d.]+×) after ([\d.]+×)", said)
+    told = re.findall(
+        r"([\d.]+×) (?:where it brought|in training after|after) ([\d.]+×)|brings `[\w-]+` ([\d.]+×) after ([\d.]+×)",
+        said,
+    )
     shown = {(units.speedup(row["effect_after"]), units.speedup(row["effect_before"])) for row in found["techniques"]}
     assert len(told) == 3
     assert {tuple(filter(None, each)) for each in told} <= shown
