@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from harness.errors import BadInput, Unavailable
+from harness.errors import BadInput
 from harness.experiment import Arm
 
 ATTENTION = ("eager", "math", "sdpa")
@@ -28,10 +28,8 @@ def with_layers(
     def make() -> Any:
         made = model()
         if attention:
-            _need(made, "_supports_sdpa", "attends to nothing, so there is no attention to choose")
             made.set_attn_implementation("eager" if attention == "eager" else "sdpa")
         if activation_checkpointing:
-            _need(made, "supports_gradient_checkpointing", "has no layers that could compute their activations again")
             # Older releases of transformers know the second name only.
             enable = getattr(made, "activation_checkpointing_enable", None) or made.gradient_checkpointing_enable
             enable({"use_reentrant": False})  # the way that PyTorch recommends
@@ -50,8 +48,3 @@ def held_to(attention: str | None) -> Iterator[None]:
 def attending(arm: Arm, attention: str | None) -> Arm:
     """Return the arm with PyTorch's attention so held in every block."""
     return arm.inside(held_to, attention) if attention == "math" else arm
-
-
-def _need(model: Any, ability: str, without: str) -> None:
-    if not getattr(model, ability, False):
-        raise Unavailable(f"{type(model).__name__} {without}")
