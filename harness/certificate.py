@@ -5,6 +5,7 @@ what stands here, never stored in its place.
 
 Schema history:
     1  first version
+    2  what an interrupted calibration had measured: ``interrupted``
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from harness.errors import UnreadableResult
 from harness.record import Count, Environment, Seconds, Verdict
 from harness.untrusted import as_schema, read_document, shown
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]
 Bound = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -104,7 +105,10 @@ class Timer:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """One calibration. ``taken`` is an ISO time; ``remarks`` are sentences on what could not be measured."""
+    """One calibration, or what an ``interrupted`` one had measured until then.
+
+    ``taken`` is an ISO time; ``remarks`` are sentences on what could not be measured.
+    """
 
     schema_version: int
     machine: str
@@ -119,6 +123,7 @@ class Certificate:
     coverage: list[Coverage] = field(default_factory=list)
     timer: Timer | None = None
     remarks: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
 
 def to_json(certificate: Certificate) -> dict[str, Any]:

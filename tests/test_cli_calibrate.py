@@ -1,13 +1,17 @@
 """`accelbench calibrate`, as a user types it; what it measures is stood in for."""
 
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 from calibrated import whole
 from click.testing import CliRunner
+from runs import arm, run, save, trial
 
-from harness.certificate import from_json
+from harness.certificate import from_json, read_certificate
 from harness.cli import main
+from harness.report import certificate_page
 
 
 @pytest.fixture
@@ -59,7 +63,31 @@ def test_bad_input_is_one_line(accelbench, tmp_path, arguments, words):
     assert words in line
 
 
-def test_an_interrupted_calibration_leaves_no_file(accelbench, monkeypatch, tmp_path):
+@pytest.mark.usefixtures("measured")
+def test_a_certificate_made_where_nothing_draws_gets_its_page_with_the_next_report(accelbench, tmp_path, monkeypatch):
+    folder = tmp_path / "certificates" / "example-2c-8g"
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "harness.report.certificate", None)
+        said = accelbench("calibrate").stdout
+    assert said.startswith("certificate certificates/example-2c-8g/0001.json; accelbench report draws its page where ")
+    assert [path.name for path in folder.iterdir()] == ["0001.json"]
+    save(run(trial(arm({"amp": "fp32"}, 1.0))), tmp_path / "results" / "0001_a.json")
+    accelbench("report", "--format", "markdown")
+    assert not (folder / "0001.html").exists()
+    accelbench("report")
+    assert (folder / "0001.html").read_text() == certificate_page(whole())
+
+
+def test_an_interrupted_calibration_keeps_what_it_had_measured(accelbench, monkeypatch, tmp_path):
+    found = replace(whole(), interrupted=True)
+    monkeypatch.setattr("harness.calibration.calibrate", lambda *_, **__: found)
+    result = accelbench("calibrate")
+    assert result.exit_code == 1
+    assert "The calibration was interrupted; this is what it had measured until then." in result.stdout
+    assert read_certificate(tmp_path / "certificates" / "example-2c-8g" / "0001.json") == found
+
+
+def test_a_calibration_interrupted_before_anything_was_compared_leaves_no_file(accelbench, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 

@@ -26,16 +26,22 @@ def calibrate(
 ) -> Certificate:
     """Measure on this machine, and beside busy neighbours too where asked, and return the certificate.
 
+    Ctrl-C ends it early; the certificate then has what was measured until then.
+
     Raises:
         BadInput: a framework was named that is none.
         Unavailable: a framework was named that is not installed.
+        KeyboardInterrupt: nothing was compared yet.
     """
     chosen = _installed(frameworks)
     extent = QUICK if quick else FULL
     beside = (0, half_of_the_cores()) if busy else (0,)
     with alone(progress.say), laboratory() as found:
         environment, start = fingerprint(), time.monotonic()
-        _measure(found, {neighbours: tasks(extent, chosen, neighbours) for neighbours in beside}, progress)
+        schedule = {neighbours: tasks(extent, chosen, neighbours) for neighbours in beside}
+        interrupted = _measure(found, schedule, progress)
+    if interrupted and not found.duels:
+        raise KeyboardInterrupt
     configuration = environment.configuration | found.configuration
     return Certificate(
         schema_version=SCHEMA_VERSION,
@@ -51,6 +57,7 @@ def calibrate(
         coverage=found.coverage,
         timer=found.timer,
         remarks=found.remarks,
+        interrupted=interrupted,
     )
 
 
@@ -63,7 +70,8 @@ def _installed(frameworks: Sequence[str]) -> list[str]:
     return [name for name in frameworks or FRAMEWORKS if name not in missing]
 
 
-def _measure(found: Laboratory, schedule: dict[int, list[Task]], progress: Progress) -> None:
+def _measure(found: Laboratory, schedule: dict[int, list[Task]], progress: Progress) -> bool:
+    """Measure what is on the schedule until its end or Ctrl-C, and return whether that was Ctrl-C."""
     every = [task for planned in schedule.values() for task in planned]
     total_s, passed_s = sum(task.guess_s for task in every), 0.0
     try:
@@ -74,8 +82,11 @@ def _measure(found: Laboratory, schedule: dict[int, list[Task]], progress: Progr
                     progress.show(task.part, done, of, passed_s / total_s, total_s)
                     task.measure(found)
                     passed_s += task.guess_s
+    except KeyboardInterrupt:
+        return True
     finally:
         progress.finish()
+    return False
 
 
 def _within_part(planned: Sequence[Task], place: int) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.certificate import Certificate, to_json
@@ -26,8 +25,8 @@ def require_folder(folder: Path) -> None:
         raise _unwritable(folder, error) from None
 
 
-def keep(certificate: Certificate, folder: Path, page: Callable[[Certificate], str]) -> Path:
-    """Write a certificate under the next number, and its page beside it; return the certificate's path.
+def keep(certificate: Certificate, folder: Path) -> Path:
+    """Write a certificate under the next number, and return its path.
 
     Raises:
         BadInput: the folder cannot be written.
@@ -38,7 +37,6 @@ def keep(certificate: Certificate, folder: Path, page: Callable[[Certificate], s
         number = max((int(path.stem) for path in place.glob("*.json") if path.stem.isdecimal()), default=0) + 1
         path = place / f"{number:04}.json"
         write_whole(path, json.dumps(to_json(certificate), indent=1, allow_nan=False).encode())
-        write_whole(path.with_suffix(".html"), page(certificate).encode())
     except OSError as error:
         raise _unwritable(place, error) from None
     return path

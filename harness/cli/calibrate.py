@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from harness.certificate import Certificate, to_json
 from harness.cli.folders import CERTIFICATES
 
 
@@ -21,7 +22,8 @@ def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path
     """Prove the measuring on this machine by comparisons of known truth, and write a certificate.
 
     Identical code, more work by a known amount, work of known length, fresh workers, simulated noise. Takes about
-    ten minutes, twenty with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output.
+    ten minutes, twenty with --busy. Writes NNNN.json and its page NNNN.html into the machine's folder below --output;
+    after Ctrl-C, with what it had measured until then.
 
     \b
     Example:
@@ -32,11 +34,17 @@ def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path
 
     room.require_folder(output)
     certificate = room.calibrate(room.Progress(sys.stderr), quick=quick, busy=busy, frameworks=frameworks)
-    from harness.certificate import to_json
-    from harness.report import certificate_page, in_brief  # after the measuring, which pandas would delay
+    path = room.keep(certificate, output)
+    said = _drawn(certificate, path)
+    click.echo(json.dumps(to_json(certificate), indent=2) if as_json else "\n".join(said))
+    if certificate.interrupted:
+        raise click.Abort
 
-    path = room.keep(certificate, output, certificate_page)
-    if as_json:
-        click.echo(json.dumps(to_json(certificate), indent=2))
-    else:
-        click.echo("\n".join([*in_brief(certificate), f"certificate {path}, page {path.with_suffix('.html')}"]))
+
+def _drawn(certificate: Certificate, path: Path) -> list[str]:
+    """Draw the page, where what draws is installed, and return what the certificate says."""
+    try:
+        from harness.report import draw_certificate, in_brief  # after the measuring, which pandas would delay
+    except ModuleNotFoundError as missing:
+        return [f"certificate {path}; accelbench report draws its page where {missing.name} is installed"]
+    return [*in_brief(certificate), f"certificate {path}, page {draw_certificate(certificate, path)}"]

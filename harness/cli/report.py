@@ -77,6 +77,7 @@ def report(
     if wanted != "html":
         click.echo(report_as_text(wanted, runs, kept, shown(title), past).encode(), nl=False)  # UTF-8 on every terminal
         return
+    _draw_missing_pages(kept.values())
     page, published = publish_report(runs, output, kept, shown(title), past)
     if as_json:
         told = [facts(run) for run in runs]
@@ -123,3 +124,15 @@ def _certificates_of(runs: Iterable[Result], folder: Path) -> dict[str, KeptCert
     for found in kept.values():
         warn(found.unreadable)
     return kept
+
+
+def _draw_missing_pages(kept: Iterable[KeptCertificates]) -> None:
+    """Draw the pages of certificates that were made where nothing draws."""
+    from harness.report import draw_certificate
+
+    for found in kept:
+        if found.newest and found.path and not found.path.with_suffix(".html").exists():
+            try:
+                draw_certificate(found.newest, found.path)
+            except BadInput as error:
+                warn([error])

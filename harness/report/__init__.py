@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.report.certificate import certificate_page, in_brief
+    from harness.report.certificate import certificate_page, draw_certificate, in_brief
     from harness.report.page import publish_report, report_as_text, write_report
 
-__all__ = ["certificate_page", "in_brief", "publish_report", "report_as_text", "write_report"]
+__all__ = ["certificate_page", "draw_certificate", "in_brief", "publish_report", "report_as_text", "write_report"]
 
 _HOMES = {
     "certificate_page": "harness.report.certificate",
+    "draw_certificate": "harness.report.certificate",
     "in_brief": "harness.report.certificate",
     "publish_report": "harness.report.page",
     "report_as_text": "harness.report.page",

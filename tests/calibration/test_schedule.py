@@ -1,15 +1,11 @@
 """What is measured, how often, and beside whom."""
 
 from collections import Counter
-from io import StringIO
 
 import pytest
 
-from harness.calibration.calibrating import calibrate
-from harness.calibration.progress import Progress
 from harness.calibration.schedule import FULL, QUICK, tasks
 from harness.calibration.suite import KINDS
-from harness.errors import BadInput, Unavailable
 
 EVERY = ("numpy", "torch", "tensorflow", "cupy")
 
@@ -47,12 +43,3 @@ def test_one_framework_can_be_chosen(framework):
     assert {each["framework"] for name, each in asked if name == "meet"} <= {framework}
     kinds = [each["kind"] for name, each in asked if name == "meet_in_suite"]
     assert kinds == [kind for kind in KINDS if kind.framework == framework]
-
-
-def test_a_framework_that_is_none_or_not_installed_is_one_line(monkeypatch):
-    progress = Progress(StringIO())
-    with pytest.raises(BadInput, match="'jax' is no framework; expected one of: numpy, torch, tensorflow, cupy"):
-        calibrate(progress, frameworks=["jax"])
-    monkeypatch.setattr("harness.calibration.calibrating.find_spec", lambda _: None)
-    with pytest.raises(Unavailable, match="torch is not installed: pip install"):
-        calibrate(progress, frameworks=["torch"])

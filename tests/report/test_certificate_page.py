@@ -8,8 +8,9 @@ from calibrated import STORED, certificate, duel, store, whole
 from runs import arm, run, save, trial
 
 from harness.certificate import read_certificate
+from harness.errors import BadInput
 from harness.reading import KeptCertificates, find_certificates, find_results
-from harness.report import certificate_page, in_brief, write_report
+from harness.report import certificate_page, draw_certificate, in_brief, write_report
 
 PARTS = [
     "Identical code",
@@ -63,6 +64,12 @@ def test_the_page_asks_the_network_for_nothing_and_takes_names_for_text():
     html = certificate_page(certificate(duel(work="<script>x</script>"), remarks=["<b>bold</b>"]))
     html = re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)
     assert re.findall(r"https?://|<script|<link|<img|<b>|@import|url\((?!#)", html) == []
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(BadInput, match=r"0001.html: the certificate's page cannot be written \(Not a directory\)"):
+        draw_certificate(certificate(), tmp_path / "taken" / "0001.json")
 
 
 @pytest.fixture

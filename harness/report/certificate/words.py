@@ -47,7 +47,8 @@ def taken_in_words(certificate: Certificate) -> str:
 
 def in_brief(certificate: Certificate) -> list[str]:
     """Say what a certificate has shown, the most important first."""
-    return [*_identical(certificate), *_more_work(certificate), *_intervals(certificate), *_workers(certificate)]
+    parts = (_identical, _more_work, _intervals, _workers, _interruption)
+    return [sentence for part in parts for sentence in part(certificate)]
 
 
 def changes_in_words(certificate: Certificate, environment: Environment) -> Iterator[str]:
@@ -129,3 +130,8 @@ def _workers(certificate: Certificate) -> Iterator[str]:
     if found:
         least, most = units.percent(found[0]), units.percent(found[-1])
         yield f"The speedup of identical arms varied by {least} to {most} (standard deviation) between fresh workers."
+
+
+def _interruption(certificate: Certificate) -> Iterator[str]:
+    if certificate.interrupted:
+        yield "The calibration was interrupted; this is what it had measured until then."
