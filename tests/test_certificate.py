@@ -20,6 +20,13 @@ def test_a_stored_certificate_of_version_1_is_read():
     assert {each.noise for each in stored.coverage} == {"independent", "spiky", "drifting", "autocorrelated"}
 
 
+def test_a_stored_certificate_of_version_2_is_read():
+    stored = read_certificate(STORED.with_name("certificate_v2.json"))
+    assert stored.schema_version == 2
+    assert stored.interrupted
+    assert {duel.dose for duel in stored.duels} == {0.0}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
