@@ -123,7 +123,8 @@ def test_a_ceiling_that_a_neighbour_had_lowered_is_measured_again_before_anybody
     finally:
         pool.close()
     assert (honest.outcome, honest.reason) == ("measured", "")
-    assert [rate.ceiling for rate in honest.rates] == ["cpu matrix fp64"]
+    (rate,) = honest.rates
+    assert rate.ceiling in ("cpu matrix fp64", "cpu matrix fp64, cores apart")  # whichever was the higher just now
     assert cheat.outcome == "impossible"
     assert "cpu matrix fp64" in cheat.reason
 
