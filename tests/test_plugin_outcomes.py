@@ -92,7 +92,8 @@ def test_a_tests_own_error_is_told_as_it_is(project: Project) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
-def test_ctrl_c_keeps_what_was_measured_and_ends_the_workers(project: Project) -> None:
+@pytest.mark.parametrize("signals", [1, 10], ids=["once", "ten times at once"])
+def test_ctrl_c_keeps_what_was_measured_and_ends_the_workers(project: Project, signals: int) -> None:
     second_hangs = """
 @pytest.mark.parametrize("second", [False, True])
 @toggles("numpy", "pace")
@@ -118,7 +119,9 @@ def walk(setting, *, pace, hills):
     with subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, text=True) as running:
         wait_for(project.path / "second.begun")
         time.sleep(0.5)  # so that the worker is in its endless step
-        running.send_signal(signal.SIGINT)
+        for _ in range(signals):  # `timeout` sends two, some time apart where the cores are busy
+            running.send_signal(signal.SIGINT)
+            time.sleep(0.02)
         output, _ = running.communicate(timeout=30)
     assert running.returncode == pytest.ExitCode.INTERRUPTED, output
     assert stored(project)["accelbench"]["interrupted"] is True

@@ -10,6 +10,7 @@ import click
 
 from harness.certificate import Certificate, to_json
 from harness.cli.folders import CERTIFICATES
+from harness.interruption import one_ctrl_c
 
 
 @click.command()
@@ -33,9 +34,10 @@ def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path
     from harness import calibration as room
 
     room.require_folder(output)
-    certificate = room.calibrate(room.Progress(sys.stderr), quick=quick, busy=busy, frameworks=frameworks)
-    path = room.keep(certificate, output)
-    said = _drawn(certificate, path)
+    with one_ctrl_c():
+        certificate = room.calibrate(room.Progress(sys.stderr), quick=quick, busy=busy, frameworks=frameworks)
+        path = room.keep(certificate, output)
+        said = _drawn(certificate, path)
     click.echo(json.dumps(to_json(certificate), indent=2) if as_json else "\n".join(said))
     if certificate.interrupted:
         raise click.Abort

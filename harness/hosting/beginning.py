@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from harness.hosting.resuming import heading
 from harness.hosting.saving import Saving
 from harness.hosting.suite import Suite
+from harness.interruption import one_ctrl_c
 
 
 def begin(session: pytest.Session, suite: Suite, saving: Saving) -> list[str]:
@@ -19,6 +21,9 @@ def begin(session: pytest.Session, suite: Suite, saving: Saving) -> list[str]:
     """
     from harness.hosting.lock import lock_machine  # here, since most pytest sessions measure nothing
 
+    interrupting = ExitStack()
+    session.config.add_cleanup(interrupting.close)
+    interrupting.enter_context(one_ctrl_c())
     options = suite.conditions.options
     with suite.spending.on("waiting"):
         suite.lock = lock_machine(wait=options.wait, say=partial(_say_at_once, session.config))
