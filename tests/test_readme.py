@@ -76,9 +76,9 @@ def agreement(pairs: Iterable[tuple[Verdicts, Verdicts]]) -> tuple[int, int]:
 
 def intervals(run: Path) -> Intervals:
     """Return the intervals of a run's effects, by trial and level."""
-    rows = rows_of(effects(load(find_results(run).results)))
     return {
-        (row["trial"], row["level"]): (row["low"], math.inf if row["high"] is None else row["high"]) for row in rows
+        (row["trial"], row["level"]): (row["low"], math.inf if row["high"] is None else row["high"])
+        for row in found(run)
     }
 
 
