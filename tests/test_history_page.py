@@ -29,14 +29,14 @@ def test_two_real_machines_are_compared_as_the_page_says(monkeypatch: pytest.Mon
     assert f"is {found['machine']['verdict']}, {_ratio(found['machine'])}" in said
     standing = Counter(row["standing"] for row in found["techniques"])
     counts = [COUNTS[standing[kind]] for kind in ("grows", "shrinks", "carries over")]
-    assert "{} effects grow, {} shrink and {} carries over".format(*counts) in said
+    assert "{} effects grow, {} shrink and {} carry over".format(*counts) in said
     assert f"the other {standing['unclear']} are unclear" in said
     told = re.findall(
         r"([\d.]+×) (?:where it brought|in training after|after) ([\d.]+×)|brings `[\w-]+` ([\d.]+×) after ([\d.]+×)",
         said,
     )
     shown = {(units.speedup(row["effect_after"]), units.speedup(row["effect_before"])) for row in found["techniques"]}
-    assert len(told) == 3
+    assert len(told) == 4
     assert {tuple(filter(None, each)) for each in told} <= shown
     (sort,) = [row for row in found["workloads"] if row["workload"] == "sort"]
     assert f"`sort` is {_ratio(sort)}" in said
