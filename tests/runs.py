@@ -24,7 +24,10 @@ from harness.stored import PARTS, from_json, to_json
 from harness.untrusted import read_document
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
-REAL = Path(__file__).parents[1] / "results" / "amd-epyc-2c-24g-a1550a" / "0009_quick.json"  # of the whole suite
+RESULTS = Path(__file__).parents[1] / "results"
+REAL = RESULTS / "amd-epyc-2c-24g-a1550a" / "0009_quick.json"  # `tox -e quick`
+FULL = REAL.with_name("0008_all.json")  # the whole suite at its default budget
+OLDER = RESULTS / "amd-epyc-2c-24g-6aaf2b" / "0009_quick.json"  # on a processor of the generation before
 
 
 def arm(levels: dict[str, str], median_s: float | None = None, **fields: Any) -> ArmRecord:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import REAL
+from runs import FULL, OLDER, REAL
 
 from harness import units
 from harness.reading import effects, find_results, load
@@ -18,8 +18,6 @@ from harness.report.verdicts import GLYPHS
 
 README = Path(__file__).parent.parent / "README.md"
 QUICK = sorted(REAL.parent.glob("*_quick.json"))  # all of that machine
-FULL = REAL.with_name("0008_all.json")
-OLDER = REAL.parents[1] / "amd-epyc-2c-24g-6aaf2b" / REAL.name  # on a processor of the generation before
 
 
 def test_the_technique_in_ten_lines_is_measured(pytester: pytest.Pytester) -> None:
@@ -99,10 +97,8 @@ def test_how_often_runs_disagree_about_a_size_is_counted_from_the_committed_runs
 
 def test_how_often_runs_agree_is_counted_from_the_committed_runs() -> None:
     quick = [verdicts(run) for run in QUICK]
-    (between, alike), (among, own) = (
-        agreement((verdicts(OLDER), run) for run in quick),
-        agreement(combinations(quick, 2)),
-    )
+    between, alike = agreement((verdicts(OLDER), run) for run in quick)
+    among, own = agreement(combinations(quick, 2))
     decided, ours = len(verdicts(REAL)), len(found(REAL))
     both, same = agreement([(verdicts(REAL), verdicts(FULL))])
     said = " ".join(README.read_text().split())

@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from runs import REAL, arm, effect, run, save, trial
+from runs import FULL, arm, effect, run, save, trial
 
 from harness.reading import facts, find_results
 
@@ -57,7 +57,7 @@ def test_an_interaction_says_what_both_do_and_what_they_promise(facts_of):
 
 
 def test_a_real_run_tells_what_reading_the_loss_costs_by_how_often():
-    (result,) = find_results(REAL).results
+    (result,) = find_results(FULL).results
     found = facts(result)["log_intervals"]
     assert {loop["framework"] for loop in found} == {"torch", "tensorflow"}
     for loop in found:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from runs import REAL, arm, effect, run, save, trial
+from runs import OLDER, arm, effect, run, save, trial
 
 from harness.errors import BadInput
 from harness.reading import find_results
@@ -224,8 +224,8 @@ def test_many_files_are_read_by_several_processes_in_the_same_order(results):
 
 
 def test_the_committed_history_is_read(tmp_path):
-    shutil.copytree(REAL.parent, tmp_path / "m")
+    shutil.copytree(OLDER.parent, tmp_path / "m")
     kept = history(tmp_path)
-    assert kept.runs["number"].tolist() == sorted(int(path.name[:4]) for path in REAL.parent.glob("*.json"))
+    assert kept.runs["number"].tolist() == sorted(int(path.name[:4]) for path in OLDER.parent.glob("*.json"))
     assert not kept.observations.duplicated(["run", "case"]).any()
     assert any("written in older schema versions (1, " in told for told in kept.formats)
