@@ -40,8 +40,6 @@ def calibrate(
         environment, start = fingerprint(), time.monotonic()
         schedule = {neighbours: tasks(extent, chosen, neighbours) for neighbours in beside}
         interrupted = _measure(found, schedule, progress)
-    if interrupted and not found.duels:
-        raise KeyboardInterrupt
     configuration = environment.configuration | found.configuration
     return Certificate(
         schema_version=SCHEMA_VERSION,
@@ -71,7 +69,11 @@ def _installed(frameworks: Sequence[str]) -> list[str]:
 
 
 def _measure(found: Laboratory, schedule: dict[int, list[Task]], progress: Progress) -> bool:
-    """Measure what is on the schedule until its end or Ctrl-C, and return whether that was Ctrl-C."""
+    """Measure what is on the schedule until its end or Ctrl-C, and return whether that was Ctrl-C.
+
+    Raises:
+        KeyboardInterrupt: it was, and nothing was compared yet.
+    """
     every = [task for planned in schedule.values() for task in planned]
     total_s, passed_s = sum(task.guess_s for task in every), 0.0
     try:
@@ -83,6 +85,8 @@ def _measure(found: Laboratory, schedule: dict[int, list[Task]], progress: Progr
                     task.measure(found)
                     passed_s += task.guess_s
     except KeyboardInterrupt:
+        if not found.duels:
+            raise
         return True
     finally:
         progress.finish()

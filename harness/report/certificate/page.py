@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 from harness import units
 from harness.certificate import Certificate, Duel
-from harness.durable import write_whole
-from harness.errors import BadInput
 from harness.reading.certificates import (
     Share,
     by,
@@ -91,20 +88,6 @@ def certificate_page(certificate: Certificate) -> str:
         ],
     )
     return rendered("certificate.html.j2", content)
-
-
-def draw_certificate(certificate: Certificate, path: Path) -> Path:
-    """Write the page of a certificate beside its file, and return it.
-
-    Raises:
-        BadInput: it cannot be written.
-    """
-    page = path.with_suffix(".html")
-    try:
-        write_whole(page, certificate_page(certificate).encode())
-    except OSError as error:
-        raise BadInput(f"{page}: the certificate's page cannot be written ({error.strerror or error})") from None
-    return page
 
 
 def _identical(certificate: Certificate) -> Part:
