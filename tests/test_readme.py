@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from runs import FULL, OLDER, REAL
@@ -53,8 +53,10 @@ def test_the_figure_is_of_the_committed_report() -> None:
     assert (README.parent / figure).read_text().lstrip().startswith("<?xml")
 
 
-Verdicts = dict[tuple[str, str], str]
-Intervals = dict[tuple[str, str], tuple[float, float]]
+Arm = tuple[str, str]  # its trial and its level
+Verdicts = dict[Arm, str]
+Intervals = dict[Arm, tuple[float, float]]
+Told = TypeVar("Told")
 
 
 @cache
@@ -68,9 +70,14 @@ def verdicts(run: Path) -> Verdicts:
     return {(row["trial"], row["level"]): row["verdict"] for row in found(run) if row["verdict"] != "undecided"}
 
 
+def shared(pairs: Iterable[tuple[dict[Arm, Told], dict[Arm, Told]]]) -> list[tuple[Told, Told]]:
+    """Return what both of a pair of runs tell of the same arm."""
+    return [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
+
+
 def agreement(pairs: Iterable[tuple[Verdicts, Verdicts]]) -> tuple[int, int]:
     """Return how often both of a pair of runs decided, and how often alike."""
-    both = [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
+    both = shared(pairs)
     return len(both), sum(one == other for one, other in both)
 
 
@@ -84,7 +91,7 @@ def intervals(run: Path) -> Intervals:
 
 def apart(pairs: Iterable[tuple[Intervals, Intervals]]) -> tuple[int, int]:
     """Return how many pairs of intervals of the same effect two runs have, and how many of them share no value."""
-    both = [(one[arm], other[arm]) for one, other in pairs for arm in one.keys() & other.keys()]
+    both = shared(pairs)
     return len(both), sum(one[1] < other[0] or other[1] < one[0] for one, other in both)
 
 

@@ -121,9 +121,9 @@ def _lever_at(level: str) -> Iterator[None]:
     state["lever"] = before
 
 
-def measure(*levels: str, plan: Plan | None = None, name: str = "speed") -> Measured:
+def measure(*levels: str, name: str = "speed", **fields: Any) -> Measured:
     arms = tuple({name: level} for level in levels)
-    trial = Trial(framework="fake", workload="bench-table", arms=arms, plan=plan or Plan(budget_s=0.5))
+    trial = Trial(framework="fake", workload="bench-table", arms=arms, **{"plan": Plan(budget_s=0.5)} | fields)
     return Conduct(trial, device, clock=clock, coin=Random(3)).run()
 
 
@@ -188,19 +188,16 @@ def test_an_output_that_changes_during_the_timing_takes_the_speed_away() -> None
 
 @pytest.mark.parametrize(("grain", "outcome"), [("fine", "wrong-output"), ("coarse", "measured")])
 def test_a_baseline_may_stray_from_itself_as_far_as_it_is_rounded(grain: str, outcome: str) -> None:
-    arms = ({"speed": "straying"}, {"speed": "double"})
-    trial = Trial(framework="fake", workload="bench-table", arms=arms, fixed={"grain": grain}, plan=Plan(budget_s=0.5))
-    baseline, _ = Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+    baseline, _ = measure("straying", "double", fixed={"grain": grain}).arms
     assert baseline.outcome == outcome
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores are not told apart here")
 @pytest.mark.parametrize(("level", "told"), [("double", True), ("missing", False)])
 def test_what_cores_are_worth_is_told_where_something_was_timed(level: str, told: bool) -> None:
-    arms, setting = ({"speed": level}, {"speed": level}), Setting(cores=len(os.sched_getaffinity(0)))
-    trial = Trial(framework="fake", workload="bench-table", arms=arms, setting=setting, plan=Plan(budget_s=0.1))
-    disturbance = Conduct(trial, device, clock=clock, coin=Random(3)).run().disturbance
-    assert ("cores_worth" in disturbance) == (told and setting.cores > 1)
+    cores = len(os.sched_getaffinity(0))
+    measured = measure(level, level, setting=Setting(cores=cores), plan=Plan(budget_s=0.1))
+    assert ("cores_worth" in measured.disturbance) == (told and cores > 1)
 
 
 def test_compilation_is_cold_cost_and_never_a_sample() -> None:
