@@ -1,7 +1,7 @@
 """Kill and corrupt runs for real, continue them, and count what was lost: `python tests/faults.py` (some minutes).
 
 Every try breaks a small run in a project of its own, repeats its command with --resume, and compares the file with that
-of an unbroken run, apart from the samples. The table is written into docs/trust.md.
+of an unbroken run, apart from the samples. The table is written into docs/files.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from journey import DAYS, Journey, Tally
 
 from harness.hosting.journal import read_journal
 
-PAGE = Path(__file__).parent.parent / "docs" / "trust.md"
+PAGE = Path(__file__).parent.parent / "docs" / "files.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 FULL_DISK_BYTES = 12 * 2**20
 
