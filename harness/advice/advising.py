@@ -14,9 +14,9 @@ from joblib import cpu_count
 import harness.workloads  # noqa: F401  fills the catalogue
 from harness.advice.heats import Heats
 from harness.advice.limits import NO_LIMITS, Limits
-from harness.advice.opening import space_of, without_first
+from harness.advice.opening import NoBaseline, space_of, without_first
 from harness.advice.outcome import Advice, advice
-from harness.advice.racing import NoBaseline, Race
+from harness.advice.racing import Race
 from harness.advice.space import Space
 from harness.errors import BadInput, Unavailable
 from harness.experiment import (

@@ -56,7 +56,7 @@ class Board:
         reference = next(iter(heat))
         ratios = {each: np.asarray(seen.log_ratios) for each, seen in heat.items() if seen.log_ratios}
         self.heats.append({reference: np.zeros(rounds)} | ratios)
-        if self._finalists:
+        if self.racing:
             self.raced.append(self.heats[-1])
         self._estimates.clear()
         for configuration, seen in heat.items():
@@ -64,6 +64,11 @@ class Board:
             # A reference that came through before is lost for the sake of what it was timed beside.
             if seen.reason and (configuration != reference or first is seen):
                 self.dropped.setdefault(configuration, seen.reason)
+
+    @property
+    def racing(self) -> bool:
+        """Whether the race has begun."""
+        return self._finalists > 0
 
     def begin_race(self, finalists: int) -> None:
         """Let estimates and judgements rest on the heats from now on, by which nobody was chosen to race."""

@@ -1,4 +1,4 @@
-"""The space of a search, from the techniques that apply."""
+"""How a search begins: its space, from the techniques that apply, and a baseline that runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from harness.advice.space import Axis, Space
 from harness.errors import Unavailable
 from harness.experiment import find_technique
 from harness.measuring.applicable import Applicable
+
+
+class NoBaseline(Unavailable):
+    """The baseline was not measured, for a ``reason``; it is ``broken`` where more time would not help."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the baseline cannot be measured in this budget: {reason}")
+        self.reason = reason
+        self.broken = reason.startswith(("failed", "unavailable"))
 
 
 def space_of(framework: str, found: Collection[Applicable], only: tuple[str, ...]) -> Space:

@@ -48,6 +48,7 @@ class Advice:
     None where that is the advice. ``tried`` holds every configuration that was tried, the fastest first. ``left_out``
     maps techniques, or levels of them, to the reason. ``untried`` maps techniques to the levels for which there was no
     time. ``dearest_s`` is what the longest heat took, and ``dearest`` what was switched in its last configuration.
+    ``interrupted`` says that Ctrl-C ended the search.
     """
 
     workload: str
@@ -69,6 +70,7 @@ class Advice:
     spent_s: float
     dearest_s: float
     dearest: Levels
+    interrupted: bool = False
     untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,7 +81,7 @@ class Advice:
 
     @property
     def not_told_apart(self) -> list[Tried]:
-        """The configurations that stayed in the race to its end beside the advised one."""
+        """The configurations that stayed in the search to its end beside the advised one."""
         return [each for each in self.tried if not each.dropped and each.changes != self.changes]
 
 
@@ -120,6 +122,7 @@ def advice(
         spent_s=race.expense.spent_s,
         dearest_s=race.expense.dearest[0],
         dearest=space.changes(race.expense.dearest[1]),
+        interrupted=race.interrupted,
         untried=_untried(race),
         left_out=_left_out(found),
     )

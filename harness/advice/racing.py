@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from random import Random
 
 from harness.advice.board import Board, Seen
 from harness.advice.expense import EXPLORING, Expense
 from harness.advice.limits import NO_LIMITS, Limits
+from harness.advice.opening import NoBaseline
 from harness.advice.proposing import Proposer
 from harness.advice.space import Configuration, Space, chunks
 from harness.errors import Unavailable
@@ -47,15 +48,6 @@ NOISE = 0.01
 Heat = Callable[[Sequence[Configuration], float, float], Sequence[Mapping[Configuration, Seen]]]
 
 
-class NoBaseline(Unavailable):
-    """The baseline was not measured, for a ``reason``; it is ``broken`` where more time would not help."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the baseline cannot be measured in this budget: {reason}")
-        self.reason = reason
-        self.broken = reason.startswith(("failed", "unavailable"))
-
-
 @dataclass(kw_only=True)
 class Race:
     """One search. Times come from ``clock``; ``objection`` says what else speaks against a finalist, "" for nothing."""
@@ -68,17 +60,28 @@ class Race:
     limits: Limits = NO_LIMITS
     objection: Callable[[Configuration], str] | None = None
     say: Callable[[str], None] = lambda _: None
+    interrupted: bool = field(default=False, init=False)  # by Ctrl-C
 
     def __post_init__(self) -> None:
         self.board = Board(baseline=self.space.baseline)
         self.expense = Expense(space=self.space, budget_s=self.budget_s, clock=self.clock)
 
     def run(self) -> Configuration:
-        """Return the best configuration that keeps the limits; the board shows the rest.
+        """Return the best configuration that keeps the limits, of those seen until Ctrl-C; the board shows the rest.
 
         Raises:
             Unavailable: the baseline could not be measured, or no configuration keeps the limits.
+            KeyboardInterrupt: it came before two configurations were seen, or before any was held against an objection.
         """
+        try:
+            self._search()
+        except KeyboardInterrupt:
+            if self.board.first.keys() <= {self.space.baseline} or (self.objection and not self.board.racing):
+                raise
+            self.interrupted = True
+        return self._simplest()
+
+    def _search(self) -> None:
         self._survey()
         quick = self.space.quick()
         self._explore(quick, QUICK if quick.size < self.space.size else EXPLORING)
@@ -89,7 +92,6 @@ class Race:
             raise Unavailable(f"no configuration is left: {reasons[0]} ({plural(len(reasons), 'configuration')} tried)")
         self.board.begin_race(len(finalists))
         self._eliminate(finalists)
-        return self._simplest()
 
     def _survey(self) -> None:
         """Look at everything that can be computed, as it is without any technique that leaves the output alone.

@@ -59,7 +59,10 @@ def _surety(advice: Advice) -> Iterator[str]:
         f"{tried} of {plural(advice.configurations, 'configuration')} tried in {minutes(advice.spent_s)}; "
         f"{dropped} dropped, {advice.shown_slower} of them shown to be slower than the advised one{wrongly}."
     )
-    if left:
+    if advice.interrupted:
+        others = plural(len(left), "other")
+        yield f"Interrupted before the {minutes(advice.budget_s)} of its budget were over, with {others} in the search."
+    elif left:
         yield f"Not told apart from it in this time: {'; '.join(switched(each.changes) for each in left)}."
     if advice.configurations > tried:
         yield f"{plural(advice.configurations - tried, 'configuration')} never tried may be faster."
@@ -87,7 +90,9 @@ def _fate(each: Tried, advice: Advice) -> str:
         return "advised"
     if each.dropped:
         return each.dropped
-    return f"{_ratio(each.beside_best)} of the advised one" if each.beside_best else "in the race to its end"
+    if each.beside_best:
+        return f"{_ratio(each.beside_best)} of the advised one"
+    return "not yet compared with it" if advice.interrupted else "in the race to its end"
 
 
 def _left_out(advice: Advice) -> Iterator[str]:

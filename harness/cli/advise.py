@@ -7,6 +7,7 @@ import json
 import click
 
 from harness.errors import BadInput
+from harness.interruption import one_ctrl_c
 
 
 @click.command()
@@ -40,6 +41,7 @@ def advise(
 
     Techniques are raced against each other in every combination that the budget holds: a first look at each, then
     elimination by verdicts. Wrong outputs, and what breaks a limit, are dropped with the reason.
+    Ctrl-C ends the search with the answer that it has come to.
 
     \b
     Example:
@@ -76,8 +78,11 @@ def advise(
         max_batch=max_batch,
         seed=seed,
     )
-    found = advise(request, say=lambda line: click.echo(line, err=True))
+    with one_ctrl_c():
+        found = advise(request, say=lambda line: click.echo(line, err=True))
     click.echo(json.dumps(plain(found), indent=2) if as_json else as_text(found))
+    if found.interrupted:
+        raise click.Abort
 
 
 def _pair(text: str) -> tuple[str, str]:

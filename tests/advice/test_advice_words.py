@@ -38,3 +38,11 @@ def test_a_budget_that_was_overrun_by_far_says_where_the_time_went():
     told = "It took longer than the 20 s of its budget: 15 s alone went into building, starting"
     assert told in as_text(replace(ADVICE, spent_s=30.0))
     assert "It took longer" not in as_text(ADVICE)
+
+
+def test_an_interrupted_search_says_what_it_had_not_come_to():
+    other = Tried(changes={"compile": "default"}, speedup=0.9, dropped="")
+    told = as_text(replace(ADVICE, interrupted=True, tried=(*ADVICE.tried, other)))
+    assert "Interrupted before the 20 s of its budget were over, with 1 other in the search." in told
+    assert "compile default: not yet compared with it" in told
+    assert "Interrupted" not in as_text(ADVICE)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.advice.advising import Request, advise, prepare
 from harness.advice.limits import Limits
-from harness.advice.racing import NoBaseline
+from harness.advice.opening import NoBaseline
 from harness.advice.words import as_json, as_text
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Plan, Setting, Technique, Workload

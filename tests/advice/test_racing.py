@@ -137,6 +137,40 @@ def test_what_does_not_repeat_itself_gives_way_to_the_next_best():
     assert "not the same bits" in race.board.dropped.values()
 
 
+def interrupted(surface, *, heats):
+    """Let Ctrl-C come after so many heats."""
+    heat, left = surface.heat, iter(range(heats))
+
+    def until(*arguments):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return heat(*arguments)
+
+    surface.heat = until
+    return surface
+
+
+@pytest.mark.parametrize("heats", [2, 4, 6])
+def test_an_interrupted_search_tells_the_best_that_it_has_seen(heats):
+    surface = interrupted(Surface(SMALL, additive, seed=0), heats=heats)
+    race = surface.race(20.0)
+    best = race.run()
+    assert race.interrupted
+    assert surface.of(best) >= 0.97 * max(surface.of(each) for each in race.board.first)
+
+
+def test_a_search_that_has_seen_nothing_but_the_baseline_is_not_answered():
+    race = interrupted(Surface(SMALL, additive, seed=0), heats=1).race(20.0)
+    with pytest.raises(KeyboardInterrupt):
+        race.run()
+
+
+def test_what_was_never_asked_whether_it_repeats_itself_is_not_advised():
+    race = interrupted(Surface(SMALL, additive, seed=0), heats=4).race(20.0, objection=lambda _: "")
+    with pytest.raises(KeyboardInterrupt):
+        race.run()
+
+
 def test_where_nothing_helps_nothing_is_switched():
     surface = Surface(SMALL, lambda _: 1.0, seed=0)
     race = surface.race(20.0)
