@@ -1,11 +1,14 @@
 """`accelbench advise`, as a user types it."""
 
+import itertools
 import json
+import signal
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from harness.advice.heats import Heats
 from harness.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "my_train.py"
@@ -57,6 +60,22 @@ def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench):
     assert {each["changes"].get("memory_format") for each in advice["tried"]} == {None, "channels-last"}
     assert advice["settings"]["batch_size"] == "DataLoader(data, batch_size=64)"
     assert ("memory_format" in advice["settings"]) == (advice["levels"]["memory_format"] == "channels-last")
+
+
+def test_ctrl_c_ends_the_search_with_what_it_has_come_to(accelbench, monkeypatch):
+    said = itertools.count()
+
+    def interrupted(self, *arguments):
+        if next(said) == 2:  # after the baseline and a first look
+            signal.raise_signal(signal.SIGINT)
+        return heat(self, *arguments)
+
+    heat = Heats.__call__
+    monkeypatch.setattr(Heats, "__call__", interrupted)
+    result = accelbench("matrix-product", "--framework", "numpy", "--budget", "30s")
+    assert result.exit_code == 1
+    assert "Interrupted before the 30 s of its budget were over" in result.stdout
+    assert result.stderr.endswith("Aborted!\n")
 
 
 def test_help_shows_an_example(accelbench):

@@ -46,3 +46,11 @@ def test_an_interrupted_search_says_what_it_had_not_come_to():
     assert "Interrupted before the 20 s of its budget were over, with 1 other in the search." in told
     assert "compile default: not yet compared with it" in told
     assert "Interrupted" not in as_text(ADVICE)
+
+
+def test_what_never_met_the_baseline_has_an_estimate():
+    best = Tried(changes={"compile": "default"}, speedup=1.9, dropped="")
+    told = as_text(replace(ADVICE, changes=best.changes, tried=(best, *ADVICE.tried)))
+    assert told.startswith(
+        "walk (torch): compile default, about 1.90× as fast as the baseline, per step; not timed side by side yet."
+    )
