@@ -32,7 +32,7 @@ def _answer(advice: Advice) -> Iterator[str]:
         yield f"{where}: leave it as it is; nothing that was tried is faster and keeps the limits."
     elif advice.gain is None:
         about = next(speedup(each.speedup) for each in advice.tried if each.speedup and each.changes == advice.changes)
-        yield f"{where}: {chosen}, about {about} as fast as the baseline, per {advice.unit}; not timed side by side yet."
+        yield f"{where}: {chosen}, about {about} as fast as the baseline, per {advice.unit}; not timed side by side."
     else:
         yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
         if advice.gain.verdict != "faster":

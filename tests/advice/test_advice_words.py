@@ -52,5 +52,5 @@ def test_what_never_met_the_baseline_has_an_estimate():
     best = Tried(changes={"compile": "default"}, speedup=1.9, dropped="")
     told = as_text(replace(ADVICE, changes=best.changes, tried=(best, *ADVICE.tried)))
     assert told.startswith(
-        "walk (torch): compile default, about 1.90× as fast as the baseline, per step; not timed side by side yet."
+        "walk (torch): compile default, about 1.90× as fast as the baseline, per step; not timed side by side."
     )
