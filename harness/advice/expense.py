@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +19,7 @@ class Expense:
 
     space: Space
     budget_s: float
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float]
     _overhead_s: float = 0.0  # what an arm cost beside its timing in the latest heat
     _slow_start_s: float = SLOW_START_S  # the same of an arm that is slow to start
     _start_s: float = field(init=False)

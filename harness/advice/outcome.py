@@ -61,7 +61,7 @@ class Advice:
     gain: Compared | None
     memory_bytes: float | None
     error: float | None
-    deterministic: bool | None
+    deterministic: bool
     configurations: int
     tried: tuple[Tried, ...]
     alpha: float
@@ -113,7 +113,7 @@ def advice(
         gain=_compared(race, best, space.baseline),
         memory_bytes=seen.memory_bytes,
         error=seen.error,
-        deterministic=True if race.objection else None,
+        deterministic=race.objection is not None,
         configurations=space.size,
         tried=_tried(race, best),
         alpha=ALPHA,

@@ -86,12 +86,9 @@ class Race:
         quick = self.space.quick()
         self._explore(quick, QUICK if quick.size < self.space.size else EXPLORING)
         self._try_slow_starts()
-        finalists = self._finalists()
-        if not finalists:
-            reasons = list(self.board.dropped.values())
-            raise Unavailable(f"no configuration is left: {reasons[0]} ({plural(len(reasons), 'configuration')} tried)")
-        self.board.begin_race(len(finalists))
-        self._eliminate(finalists)
+        if finalists := self._finalists():
+            self.board.begin_race(len(finalists))
+            self._eliminate(finalists)
 
     def _survey(self) -> None:
         """Look at everything that can be computed, as it is without any technique that leaves the output alone.
@@ -244,7 +241,8 @@ class Race:
         """Return the fastest of the rest, or one with less switched whose estimate is the same within the noise."""
         standing = self.board.standing()
         if not standing:
-            raise Unavailable(f"no configuration is left: {list(self.board.dropped.values())[-1]}")
+            *others, reason = self.board.dropped.values()
+            raise Unavailable(f"no configuration is left: {reason} ({plural(len(others), 'other')} tried)")
         least = self.board.log_speedup(standing[0]) - math.log1p(NOISE)
         alike = [each for each in standing if self.board.log_speedup(each) >= least]
         return min(alike, key=lambda each: len(self.space.changes(each)))

@@ -46,11 +46,13 @@ def unavailable() -> str | None:
     """Return the sentence saying why CuPy cannot compute here, or None where it can."""
     if cupy is None:
         return _MISSING
+    runtime, why = cupy.cuda.runtime, ""
     try:
-        devices = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError:
-        devices = 0
-    return None if devices else f"cupy {cupy.__version__} sees no CUDA device"
+        if runtime.getDeviceCount():
+            return None
+    except runtime.CUDARuntimeError as error:
+        why = f": {error}" if runtime.driverGetVersion() else ""  # without any driver, it calls that an old one
+    return f"cupy {cupy.__version__} sees no CUDA device{why}"
 
 
 def namespace() -> Any:

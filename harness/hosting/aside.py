@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.durable import write_whole
 
 _NUMBERED = re.compile(r"(?P<number>\d{4,15})_.+")
@@ -32,15 +34,17 @@ def written_aside(host: Any) -> Iterator[list[Path]]:
     """
     placed: list[Path] = []
     with ExitStack() as stack:
-        stack.enter_context(_held(host.logger, level=host.logger.QUIET))  # it would name the drafts
+        host_of = stack.enter_context(pytest.MonkeyPatch.context())
+        host_of.setattr(host.logger, "level", host.logger.QUIET)  # it would name the drafts
         folders = []
         if (folder := storage_folder(host)) is not None:
             # Files in both folders count when it chooses the next number.
-            stack.enter_context(_held(host.storage, path=folder, default_machine_id=DRAFTS))
+            host_of.setattr(host.storage, "path", folder)
+            host_of.setattr(host.storage, "default_machine_id", DRAFTS)
             folders.append(folder)
         if host.json:
             folders.append(host.json.absolute().parent)
-            stack.enter_context(_held(host, json=folders[-1] / DRAFTS / host.json.name))
+            host_of.setattr(host, "json", folders[-1] / DRAFTS / host.json.name)
         for folder in folders:
             stack.callback(shutil.rmtree, folder / DRAFTS, ignore_errors=True)
             _begin(folder / DRAFTS)
@@ -72,15 +76,3 @@ def _begin(drafts: Path) -> None:
     shutil.rmtree(drafts, ignore_errors=True)  # of a session that was killed while it saved
     with suppress(OSError):  # writing there fails in a moment, when there is a document to rescue
         drafts.mkdir(parents=True)
-
-
-@contextmanager
-def _held(thing: Any, **values: Any) -> Iterator[None]:
-    before = {name: getattr(thing, name) for name in values}
-    for name, value in values.items():
-        setattr(thing, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(thing, name, value)

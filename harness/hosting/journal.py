@@ -130,8 +130,9 @@ class Journal:
     def remove_parts(self) -> None:
         """Remove the files into which the unfinished run was saved, but none that was changed since."""
         for part in self.parts:
-            if path := part.in_folder(self.path.parent):
-                path.unlink()
+            with suppress(OSError):  # it then stays beside the whole one
+                if path := part.in_folder(self.path.parent):
+                    path.unlink()
 
     def _write(self, fact: Any) -> None:
         self._pending += _line(fact)

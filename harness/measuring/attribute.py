@@ -43,7 +43,7 @@ def attribute(
         budget_s: seconds of measuring for all arms together; building and warming up come on top.
         alpha: error rate of each interval, and of the test whether the effects multiply.
         noise: ratios within this fraction of 1 count as the same.
-        framework: the adapter whose ``synchronize`` applies: "numpy", "torch" or "cupy".
+        framework: the adapter whose ``synchronize`` applies: "numpy", "torch", "tensorflow" or "cupy".
         items: how many items one call processes, 1 unless given; called with the levels as ``build`` is.
 
     Returns:

@@ -81,7 +81,7 @@ def compare(
         budget_s: seconds of measuring for the whole comparison; it ends earlier once every figure is precise.
         alpha: how often a verdict on arms that are the same may be wrong, over all candidates together.
         noise: speedups within this fraction of 1 count as the same.
-        framework: the adapter whose ``synchronize`` applies: "numpy", "torch" or "cupy".
+        framework: the adapter whose ``synchronize`` applies: "numpy", "torch", "tensorflow" or "cupy".
         items: how many items one call of each arm processes, 1 unless named; speedups are per item.
         rebuild: the arms are functions that prepare their data and return what is to be timed. They are called
             eight times, or twice where that would take over a quarter of the budget, and as often again while budget

@@ -23,9 +23,12 @@ def no_room(smaller: Iterable[Entrant | ArmRecord]) -> str:
 def tried_apart(trial: Trial, measured: Measured, alone: Callable[[Trial], Measured]) -> Measured:
     """Measure candidates that ran out of memory beside the others again, and larger ones that were therefore left out.
 
-    ``alone`` compares the baseline with one candidate, each with the memory to itself.
+    ``alone`` compares the baseline with one candidate, each with the memory to itself. Where the baseline was lost,
+    there is nothing to compare.
     """
     arms = measured.arms
+    if arms[0].outcome != "measured":
+        return measured
     smaller = [trial.smaller(place) for place in range(len(arms))]
     full = [arm.outcome == "out-of-memory" for arm in arms]
     left_out = [arm.outcome == "unavailable" and any(full[i] for i in smaller[p]) for p, arm in enumerate(arms)]

@@ -9,6 +9,7 @@ nonasymptotic confidence sequences"). Everything here works on log speedups, so 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -76,11 +77,7 @@ def heads_needed(tosses: int, alpha: float) -> int | None:
     needed = -math.log(alpha)
     if log_e_value(tosses, tosses) < needed:
         return None
-    low, high = tosses // 2, tosses
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if log_e_value(middle, tosses) >= needed else (middle, high)
-    return high
+    return bisect_left(range(tosses), needed, lo=tosses // 2 + 1, key=lambda heads: log_e_value(heads, tosses))
 
 
 def fewest_pairs(alpha: float) -> int:

@@ -90,7 +90,7 @@ class Pool:
 
     def _apart(self, trial: Trial, measured: Measured, environment: Mapping[str, str], heard: Heard) -> Measured:
         """Try candidates that ran out of memory beside the others again, in workers of their own."""
-        if trial.plan.rehearse or not measured.samples_s[0]:
+        if trial.plan.rehearse:
             return measured
         return tried_apart(
             trial, measured, lambda pair: alternate(pair, [environment, environment], self._fresh, heard)

@@ -88,7 +88,7 @@ def _newest_first(
     timeless = []
     for entry in reversed(series):
         try:
-            taken = as_time(_document(storage, entry, "datetime").get("datetime"))
+            taken = as_time(document_of(storage, entry, "datetime").get("datetime"))
         except UnreadableResult as error:
             unreadable.append(error)
         else:
@@ -100,13 +100,18 @@ def _newest_first(
 
 
 def _opened(storage: Storage, entry: Entry) -> Result:
-    document = _document(storage, entry, *PARTS, "datetime")
+    document = document_of(storage, entry, *PARTS, "datetime")
     address = storage.address(entry.name)
     result = as_result(entry.name, document.get("datetime"), from_json(document, source=address))
     return replace(result, path=address)  # which need not end in the file's name
 
 
-def _document(storage: Storage, entry: Entry, *names: str) -> dict[str, Any]:
+def document_of(storage: Storage, entry: Entry, *names: str) -> dict[str, Any]:
+    """Return what stands under these names of a result file.
+
+    Raises:
+        UnreadableResult: it cannot be read, is no JSON, or breaks a limit.
+    """
     (data,) = storage.read([entry])
     if isinstance(data, UnreadableResult):
         raise data

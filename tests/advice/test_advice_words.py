@@ -16,7 +16,7 @@ ADVICE = Advice(
     gain=None,
     memory_bytes=None,
     error=None,
-    deterministic=None,
+    deterministic=False,
     configurations=3,
     tried=(Tried(changes={}, speedup=1.0, dropped=""),),
     alpha=0.01,

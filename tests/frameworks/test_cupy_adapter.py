@@ -95,6 +95,18 @@ def test_the_sentence_says_why_cupy_cannot_compute() -> None:
     assert framework.describe()["cupy.unavailable"] == adapter.unavailable()
 
 
+@pytest.mark.parametrize(("driver", "told"), [(0, ""), (12080, ": the driver is too old")])
+def test_what_cuda_says_is_told_where_there_is_a_driver(
+    monkeypatch: pytest.MonkeyPatch, driver: int, told: str
+) -> None:
+    def count() -> int:
+        raise FakeCudaError("the driver is too old")
+
+    runtime = SimpleNamespace(getDeviceCount=count, driverGetVersion=lambda: driver, CUDARuntimeError=FakeCudaError)
+    monkeypatch.setattr(adapter, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __version__="14.2.0"))
+    assert adapter.unavailable.__wrapped__() == f"cupy 14.2.0 sees no CUDA device{told}"
+
+
 def test_without_cupy_the_sentence_says_how_to_install_it() -> None:
     code = (
         "import sys; sys.modules['cupy'] = None\n"

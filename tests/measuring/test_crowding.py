@@ -10,6 +10,7 @@ from harness.frameworks.fake import FakeClock, FakeDevice
 from harness.measuring.conduct import Conduct
 from harness.measuring.crowding import tried_apart
 from harness.measuring.measured import Measured
+from harness.measuring.repeats import merged
 
 clock = FakeClock()
 device = FakeDevice(clock)
@@ -100,6 +101,12 @@ def test_where_the_first_is_too_large_even_alone_the_sweep_ends_with_it() -> Non
     assert again == ["8"]  # 8 and the baseline do not fit together here
     assert outcomes(measured) == ["measured"] * 3 + ["out-of-memory"] + ["unavailable"] * 2
     assert measured.arms[5].reason == "larger than row-count 8, which ran out of memory"
+
+
+def test_where_a_worker_was_lost_with_the_baseline_nothing_is_tried_again() -> None:
+    trial = sweep(1000)
+    lost = merged([Measured.nothing(trial, "out-of-memory", "killed"), conducted(trial)], trial.plan)
+    assert set(outcomes(tried_apart(trial, lost, conducted))) == {"out-of-memory"}
 
 
 def test_only_what_differs_in_size_alone_is_left_out() -> None:

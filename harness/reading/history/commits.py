@@ -8,8 +8,8 @@ from datetime import datetime
 
 from harness.errors import HarnessError
 from harness.reading.files import as_time
+from harness.reading.finding import document_of
 from harness.reading.history.storage.locations import storage_at
-from harness.untrusted import document_in
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -26,11 +26,10 @@ def commit_of(address: str) -> Commit | None:
     """Return the commit of a result file, at a path or a URL; None where it names none."""
     try:
         storage = storage_at(address)
-        (data,) = storage.read(storage.entries())
-        told = document_in(data, "commit_info") if isinstance(data, bytes) else None
-    except (HarnessError, ValueError):  # ValueError: it is gone, or no JSON any more
+        (entry,) = storage.entries()
+        about = document_of(storage, entry, "commit_info").get("commit_info")
+    except (HarnessError, ValueError):  # ValueError: it is gone
         return None
-    about = told.get("commit_info") if isinstance(told, dict) else None
     if not isinstance(about, dict) or not _HASH.fullmatch(str(about.get("id"))):
         return None
     return Commit(id=about["id"], made=as_time(about.get("time")))

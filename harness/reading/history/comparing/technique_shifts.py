@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from harness.reading.history.comparing.cases import CASE, by_case, in_both
 from harness.reading.history.comparing.shifts import Floats, means_of, shifts, shifts_of_unknown_spread
 from harness.reading.history.comparing.sides import Side, every_run
 from harness.reading.history.gate.limits import Limits
+from harness.reading.history.gate.series import deviate_of
 from harness.reading.history.time_parts import WORKLOAD
 
 _STANDING = {"same": "carries over", "faster": "grows", "slower": "shrinks", "undecided": "unclear"}
 _ABOUT = ["trial", "module", "problem", "fixed", "technique", "level"]
-_ALPHA = 0.01  # of a run that does not say how sure its intervals are
 
 
 def technique_shifts(
@@ -35,7 +31,8 @@ def technique_shifts(
     told = effects.join(about[["technique"]]).reset_index()
     zones = np.log1p([limits.margin_of(*each) for each in zip(told["technique"], told["workload"], strict=True)])
     if learnt:
-        doubts = (highs - lows).div(2 * _deviates(runs, names), axis=1)
+        deviates = runs.set_index("run")["settings"].loc[names].map(deviate_of)
+        doubts = (highs - lows).div(2 * deviates, axis=1)
         found = shifts(effects, before, after, limits.false_discovery_rate, zones, doubts)
     else:
         low = lows[list(after.runs)].min(axis=1) - highs[list(before.runs)].max(axis=1)
@@ -44,14 +41,6 @@ def technique_shifts(
     rows = found.assign(standing=_standings(found, zones)).join(about).reset_index()
     size = rows["shift"].abs().where(rows["verdict"].isin(["faster", "slower"]), -1)
     return rows.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
-
-
-def _deviates(runs: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Return how many standard errors the half of an interval spans in each run, were it a normal one."""
-    settings = dict(zip(runs["run"], runs["settings"], strict=True))
-    told = pd.Series({name: json.loads(settings[name]).get("alpha") for name in names}, dtype=object)
-    alphas = pd.to_numeric(told, errors="coerce")
-    return pd.Series(norm.isf(alphas.where(alphas.between(0, 1, "neither"), _ALPHA) / 2), index=alphas.index)
 
 
 def _standings(found: pd.DataFrame, zones: Floats) -> list[str]:

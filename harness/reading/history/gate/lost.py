@@ -12,12 +12,12 @@ import pandas as pd
 from harness import units
 from harness.errors import HarnessError
 from harness.reading.files import as_result
+from harness.reading.finding import document_of
 from harness.reading.history.gate.accepted import Accepted
 from harness.reading.history.gate.series import Subject
 from harness.reading.history.storage.locations import storage_at
 from harness.reading.table import held_in_words, load, rows_of
 from harness.stored import PARTS, from_json
-from harness.untrusted import document_in
 
 SKIPPED = ("unavailable", "given-up")  # not a fault of the arm; told, and no regression
 
@@ -26,9 +26,9 @@ def unmeasured(address: str) -> pd.DataFrame:
     """Return the arms of a result file that have no speed; none where it cannot be read any more, or knows no arms."""
     try:
         storage = storage_at(address)
-        (data,) = storage.read(storage.entries()[:1])
-        run = from_json(document_in(data, *PARTS), source=address) if isinstance(data, bytes) else None
-    except (HarnessError, ValueError):  # ValueError: it is gone, or no JSON any more
+        entry, *_ = storage.entries()
+        run = from_json(document_of(storage, entry, *PARTS), source=address)
+    except (HarnessError, ValueError):  # ValueError: it is gone
         run = None
     arms = load([as_result(Path(address), None, run)]) if run else pd.DataFrame()
     return arms[arms["outcome"] != "measured"] if len(arms) else arms

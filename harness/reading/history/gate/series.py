@@ -60,8 +60,7 @@ def effects_of(runs: pd.DataFrame, observations: pd.DataFrame, setup: Callable[[
     subjects = [_of_case(row, setup) for row in rows_of(cases.astype(str))]
     order = [subject.key for subject in subjects]
     low, high = (_wide(found, name, runs, order) for name in ("log_low", "log_high"))
-    two_sided = np.array([norm.isf(_alpha(settings) / 2) for settings in runs["settings"]])
-    doubt = (high - low) / 2 / two_sided[:, None]
+    doubt = (high - low) / 2 / np.array([deviate_of(settings) for settings in runs["settings"]])[:, None]
     values = _wide(found, "log_effect", runs, order)
     return Series(subjects=subjects, values=values, doubt=doubt, rows=_rows(subjects, len(runs), setup))
 
@@ -136,7 +135,8 @@ def _places(names: pd.Series[Any], order: list[str]) -> NDArray[np.intp]:
     return np.asarray(pd.Index(order).get_indexer(pd.Index(known).astype(str))[codes])
 
 
-def _alpha(settings: str) -> float:
-    """Return the share of intervals of a run that need not hold."""
-    given = json.loads(settings).get("alpha", _ALPHA) if settings else _ALPHA
-    return float(given) if isinstance(given, int | float) and 0 < given < 1 else _ALPHA
+def deviate_of(settings: str) -> float:
+    """Return how many standard errors the half of a run's intervals spans, were they normal ones."""
+    given = json.loads(settings).get("alpha") if settings else None
+    alpha = float(given) if isinstance(given, int | float) and 0 < given < 1 else _ALPHA
+    return float(norm.isf(alpha / 2))
