@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from traceback import clear_frames
 
 import numpy as np
 
@@ -128,6 +129,7 @@ class Entrant:
         except Exception as error:
             memory = isinstance(error, MemoryError) or framework.is_out_of_memory(error)
             self.withdraw("out-of-memory" if memory else "failed", f"{type(error).__name__}: {_first_line(error)}")
+            clear_frames(error.__traceback__)  # they hold what the step had made, and with it the memory
             framework.free()
 
     def keep(self, referee: Referee, place: int) -> None:

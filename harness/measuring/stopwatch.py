@@ -12,6 +12,7 @@ from statistics import median
 from harness.experiment import Arm
 
 TIMER_COST_MULTIPLE = 1000  # a block lasts at least this many times what reading the clock costs
+WAITING_MULTIPLE = 100  # and this many times what it costs to wait for devices that have nothing to do
 SAME_LENGTH_WITHIN = 4  # arms whose times differ by less than this factor run the same number of iterations
 
 
@@ -30,6 +31,10 @@ class Stopwatch:
     def timer_cost_s(self) -> float:
         """Return what one reading of the clock costs."""
         return median(later - earlier for earlier, later in pairwise(self.clock() for _ in range(200)))
+
+    def waiting_cost_s(self) -> float:
+        """Return what it costs to wait for devices that have nothing to do: every block holds it once."""
+        return median(self.block_s(Arm(step=_nothing), 1) for _ in range(20))
 
     def block_s(self, arm: Arm, iterations: int) -> float:
         """Return the seconds that one block of back-to-back iterations takes."""
@@ -51,7 +56,8 @@ class Stopwatch:
 
     def iterations_per_block(self, arms: Sequence[Arm], min_block_s: float) -> list[int]:
         """Return for each arm how many iterations make a block that is long enough to time."""
-        target_s = max(min_block_s, TIMER_COST_MULTIPLE * self.timer_cost_s())
+        costs_s = TIMER_COST_MULTIPLE * self.timer_cost_s(), WAITING_MULTIPLE * self.waiting_cost_s()
+        target_s = max(min_block_s, *costs_s)
         counts = [self._long_enough(arm, target_s) for arm in arms]
         alike = max(counts) <= SAME_LENGTH_WITHIN * min(counts)
         return [max(counts)] * len(counts) if alike else counts
@@ -63,6 +69,10 @@ class Stopwatch:
             aim = 1.2 * target_s * iterations / taken_s if taken_s > 0 else math.inf
             iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
         return iterations
+
+
+def _nothing() -> None:
+    """Launch nothing."""
 
 
 @contextmanager

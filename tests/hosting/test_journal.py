@@ -48,6 +48,19 @@ def path(tmp_path: Path) -> Path:
     return journal.path
 
 
+def test_a_part_that_cannot_be_removed_stays(path: Path) -> None:
+    part = path.with_name("0001_quick.json")
+    part.write_text("{}")
+    journal = Journal(path, HEADING)
+    journal.note([part])
+    part.unlink()
+    part.mkdir()
+    continued = read_journal(path)
+    assert continued is not None
+    continued.remove_parts()
+    assert part.exists()
+
+
 def held(path: Path) -> list[str]:
     journal = read_journal(path)
     assert journal is not None

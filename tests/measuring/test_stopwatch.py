@@ -60,6 +60,13 @@ def test_a_block_is_long_enough_to_time(stopwatch: Stopwatch, clock: FakeClock) 
     assert iterations <= 1000
 
 
+def test_a_block_is_long_beside_the_waiting_for_the_device(clock: FakeClock) -> None:
+    arm = Arm(step=lambda: clock.advance(1e-6))
+    stopwatch = Stopwatch(clock, lambda: clock.advance(10e-6))
+    (iterations,) = stopwatch.iterations_per_block([arm], 100e-6)
+    assert stopwatch.block_s(arm, iterations) / iterations == pytest.approx(1e-6, rel=0.011)
+
+
 def test_arms_of_similar_speed_run_equally_many_iterations(stopwatch: Stopwatch, clock: FakeClock) -> None:
     arms = [Arm(step=lambda: clock.advance(1e-6)), Arm(step=lambda: clock.advance(2e-6))]
     first, second = stopwatch.iterations_per_block(arms, 100e-6)
