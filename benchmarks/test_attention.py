@@ -1,6 +1,7 @@
 """Does fused attention pay over long sequences, in time and in memory, and what does it bring over short ones?
 
-On 512 tokens, attention's matrices are about half of what a layer keeps; on 64 they are a small part of it.
+On 512 tokens, attention's matrices are about half of what a layer keeps; on 64 they are a small part of it. On a GPU,
+PyTorch has flash attention in 16 bits alone, and another fused kernel for float32.
 """
 
 import pytest
@@ -12,3 +13,9 @@ from harness import toggles
 @toggles("torch", "attention")
 def test_attention(measure, workload, attention):
     measure(workload, attention=attention)
+
+
+@pytest.mark.slow
+@toggles("torch", "attention")
+def test_attention_in_bfloat16(measure, attention):
+    measure("long-bert-train", attention=attention, amp="bf16")

@@ -10,3 +10,9 @@ from harness import toggles
 @toggles("cupy", "array_library")
 def test_cupy_numpy(measure, workload, elements, array_library):
     measure(workload, elements=elements, array_library=array_library)
+
+
+@pytest.mark.parametrize("elements", [10**3, 10**4, 10**5, 10**6])  # of larger ones NumPy's take minutes
+@toggles("cupy", "array_library")
+def test_singular_values(measure, elements, array_library):
+    measure("svd", elements=elements, array_library=array_library)

@@ -168,6 +168,12 @@ class Cupy:
         buffer = cupy.empty(FLUSH_TIMES * size_bytes, cupy.uint8)
         return lambda: buffer.fill(0)
 
+    def wake(self) -> None:
+        """Multiply on the device, which starts cuBLAS and the compiler of kernels."""
+        if unavailable() is None:
+            square = cupy.ones((4, 4), np.float32)
+            square @ square
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy and CuPy."""
         host.seed(seed)

@@ -38,7 +38,8 @@ class FakeDevice:
     """A device that works through a queue while the host goes on, as a GPU does.
 
     ``launch_s`` is what a launch costs the host. ``noise`` returns the factor by which the next piece of work takes
-    longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``. ``peak_bytes`` is what its allocator says.
+    longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``. ``peak_bytes`` is what its allocator says,
+    ``asleep_s`` what its first use will cost.
     """
 
     name = "fake"
@@ -50,6 +51,7 @@ class FakeDevice:
         self._launch_s = launch_s
         self._noise = noise
         self.peak_bytes: int | None = None
+        self.asleep_s = 0.0
         self._busy_until_s = 0.0
         self._beside_until_s = 0.0
         self._unseen_until_s = 0.0
@@ -138,6 +140,10 @@ class FakeDevice:
         """Return what keeps the device busy for a while."""
         return lambda: self.launch(FLUSH_S)
 
+    def wake(self) -> None:
+        """Pay for the start of the device."""
+        self._start()
+
     def seed(self, seed: int) -> None:
         """Seed Python's and NumPy's global generators."""
         host.seed(seed)
@@ -160,9 +166,14 @@ class FakeDevice:
 
     def _queued(self, until_s: float, seconds: float) -> float:
         """Launch work on a stream that is busy until then, and return until when it is now."""
+        self._start()
         self._launches += 1
         self.clock.advance(self._launch_s)
         return max(until_s, self.clock()) + seconds * self._noise()
+
+    def _start(self) -> None:
+        self.clock.advance(self.asleep_s)
+        self.asleep_s = 0.0
 
     def _wait(self, until_s: float) -> None:
         self.clock.advance(max(0.0, until_s - self.clock()))

@@ -83,6 +83,9 @@ class Numpy:
         """Return what does nothing: there is no accelerator."""
         return lambda: None
 
+    def wake(self) -> None:
+        """Do nothing: there is no accelerator."""
+
     def seed(self, seed: int) -> None:
         """Seed Python's and NumPy's global generators."""
         host.seed(seed)

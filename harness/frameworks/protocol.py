@@ -105,6 +105,9 @@ class Framework(Protocol):
             Unavailable: it cannot be told how much that is.
         """
 
+    def wake(self) -> None:
+        """Begin to use every accelerator and its libraries, for which else the first arm in a process would pay."""
+
     def seed(self, seed: int) -> None:
         """Seed the framework's generators."""
 

@@ -134,6 +134,13 @@ class TensorFlow:
             raise Unavailable("the cache of a GPU cannot be flushed in TensorFlow, which does not tell how large it is")
         return lambda: None
 
+    def wake(self) -> None:
+        """Multiply and convolve on every GPU, which starts cuBLAS and cuDNN."""
+        for device in self.accelerators():
+            with tf.device(device):
+                square = tf.ones((4, 4, 1, 1))
+                tf.nn.conv2d(tf.ones((1, 4, 4, 1)), square @ square, 1, "SAME")
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy, TensorFlow and Keras."""
         keras.utils.set_random_seed(seed)

@@ -129,6 +129,12 @@ class Torch:
         buffer = torch.empty(FLUSH_TIMES * size_bytes, dtype=torch.uint8, device="cuda")
         return lambda: buffer.zero_()
 
+    def wake(self) -> None:
+        """Multiply and convolve on every accelerator, which for CUDA starts cuBLAS and cuDNN."""
+        for device in _accelerators():
+            square = torch.ones(1, 1, 4, 4, device=device)
+            torch.nn.functional.conv2d(square @ square, square)
+
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy and every device of PyTorch."""
         host.seed(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from random import Random
 
@@ -56,6 +57,8 @@ class Conduct:
 
     def run(self) -> Measured:
         """Measure the trial and return what became of every arm."""
+        with self.spending.on("framework import"), suppress(Exception):  # what does not work, the arms will say
+            self.framework.wake()
         before, start = telemetry.look(self.trial.setting.cores), self.stopwatch.clock()
         try:
             for entrant in self.entrants:

@@ -38,7 +38,8 @@ from harness.record import ArmRecord, Effect, Outcome, Placement, Price, Timing
 class Entrant:
     """One arm's state within a trial. It stands until something withdraws it, with a sentence that says why.
 
-    Those that give the same name to what they compute must agree, and where ``exact`` in the same precision.
+    Those that give the same name to what they compute must agree within the ``tolerance`` of what is switched, and of
+    what rounds coarsely in every arm, since it may do so in another order; where ``exact`` also in the same precision.
     ``lower`` are the rungs below it on its ladder, the lowest first. ``rounding`` is what the coarsest technique in it
     may cost, whether switched or in every arm: where kernels add up in another order each time, so far may it stray
     from itself.
@@ -215,14 +216,16 @@ def _entrant(
             raise Unavailable(reason)
         return stack([*applied(), *fixed], problem)
 
+    everywhere = [technique.tolerance_at(level) for technique, level in fixed]
     return Entrant(
         levels=levels,
         lower=lower,
         build=build,
-        tolerance=sum(technique.tolerance_at(level) for technique, level in switched),
+        tolerance=sum(technique.tolerance_at(level) for technique, level in switched)
+        + sum(each for each in everywhere if each > ROUNDING),
         computes=computes,
         exact=all(technique.tolerance_at(level) <= ROUNDING for technique, level in switched),
-        rounding=max([ROUNDING, *(technique.tolerance_at(level) for technique, level in [*toggled, *fixed])]),
+        rounding=max([ROUNDING, *everywhere, *(technique.tolerance_at(level) for technique, level in toggled)]),
     )
 
 

@@ -2,14 +2,43 @@
 
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
+import numpy as np
 import pytest
 
-from harness.experiment import Arm
+import harness.techniques
+import harness.workloads  # noqa: F401  importing fills the catalogue
+from harness.experiment import ROUNDING, Arm, Plan, Trial, Workload, find_technique
 from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.entrant import Entrant
+from harness.measuring.conduct import Conduct
+from harness.measuring.entrant import Entrant, entrants
 from harness.measuring.stopped import StoppedError
+
+
+def test_what_is_switched_may_stray_as_far_as_the_precision_that_every_arm_has() -> None:
+    trial = Trial(framework="torch", workload="bert-train", arms=({"attention": "eager"}, {"attention": "math"}))
+    _, alone = entrants(trial)
+    _, beside = entrants(replace(trial, fixed={"amp": "bf16", "threads": "all"}))
+    assert alone.tolerance == ROUNDING
+    assert beside.tolerance == ROUNDING + find_technique("torch", "amp").tolerance_at("bf16")
+
+
+def test_no_arm_pays_for_the_start_of_the_device() -> None:
+    device = FakeDevice(FakeClock())
+    device.asleep_s = 3.0
+    work = Workload(
+        name="walk",
+        frameworks=("fake",),
+        unit="step",
+        summary="Walk.",
+        builder=lambda _: Arm(step=lambda: device.launch(1e-3) or np.ones(3)),
+    )
+    trial = Trial(framework="fake", workload=work, arms=({}, {}), plan=Plan(budget_s=0.1))
+    arms = Conduct(trial, device, clock=device.clock).run().arms
+    assert [arm.outcome for arm in arms] == ["measured", "measured"]
+    assert all(arm.timing and arm.timing.build_s + arm.timing.cold_s < 0.1 for arm in arms)
 
 
 class Array:

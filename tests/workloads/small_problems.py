@@ -6,6 +6,7 @@ ON_ARRAYS: dict[str, dict[str, Any]] = {
     "vector-add": {"elements": 1000},
     "elementwise-chain": {"elements": 1000},
     "matrix-product": {"elements": 1000},
+    "svd": {"elements": 1000},
     "fft": {"elements": 1000},
     "sort": {"elements": 1000},
     "reduction": {"elements": 1_000_000},  # so many that rounding swallows a single one

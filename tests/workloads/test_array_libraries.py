@@ -37,7 +37,9 @@ class Link:
         )
 
 
-@pytest.mark.parametrize("name", ["vector-add", "elementwise-chain", "matrix-product", "fft", "sort", "reduction"])
+@pytest.mark.parametrize(
+    "name", ["vector-add", "elementwise-chain", "matrix-product", "svd", "fft", "sort", "reduction"]
+)
 def test_pytorch_computes_what_numpy_does(name: str) -> None:
     arms = [find_workload(name).build(Setting(), elements=2500, array_library=library) for library in LIBRARIES]
     expected, output = (check.output_of(arm, framework) for arm in arms)

@@ -11,7 +11,7 @@ import harness.workloads.arrays.computations
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, find_workload
 
-NAMES = ["vector-add", "elementwise-chain", "matrix-product", "fft", "sort", "reduction"]
+NAMES = ["vector-add", "elementwise-chain", "matrix-product", "svd", "fft", "sort", "reduction"]
 ELEMENTWISE = ["vector-add", "elementwise-chain"]
 
 
@@ -54,7 +54,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 def expected(name: str, elements: int) -> np.ndarray:
     """Compute a workload's first output in float64 from the same inputs."""
     operands = {"vector-add": 2, "elementwise-chain": 3, "matrix-product": 2}.get(name, 1)
-    shape: Any = (int(elements**0.5),) * 2 if name == "matrix-product" else elements
+    shape: Any = (int(elements**0.5),) * 2 if name in ("matrix-product", "svd") else elements
     rng = np.random.default_rng(Setting().seed)
     inputs = SimpleNamespace(
         **{key: (2 * rng.random(shape, dtype=np.float32) - 1).astype(float) for key in "abc"[:operands]}
@@ -63,6 +63,7 @@ def expected(name: str, elements: int) -> np.ndarray:
         "vector-add": lambda x: x.a + x.b,
         "elementwise-chain": lambda x: np.hypot(x.a, x.b) * np.exp(-(x.c**2)) + np.sin(x.a),
         "matrix-product": lambda x: x.a.dot(x.b),
+        "svd": lambda x: np.sqrt(np.linalg.eigvalsh(x.a.T @ x.a)[::-1]),
         "fft": lambda x: np.fft.fft(x.a)[: elements // 2 + 1],
         "sort": lambda x: np.array(sorted(x.a)),
         "reduction": lambda x: np.var(x.a) + np.mean(x.a) ** 2,

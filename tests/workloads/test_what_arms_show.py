@@ -110,6 +110,7 @@ def test_a_label_alone_shows_in_the_output(name: str) -> None:
     [
         ("matmul-torch", {"side": 100}, {"operations": 2e6, "memory_bytes": 3 * 4e4, "precision": "fp32"}),
         ("vector-add", {"elements": 1000}, {"operations": 1e3, "memory_bytes": 12e3, "precision": "fp32"}),
+        ("svd", {"elements": 900}, {"operations": 8 * 30**3 / 3, "memory_bytes": 4 * (900 + 30)}),
         ("fft", {"elements": 1024}, {"operations": 25_600, "saving": 1.25, "memory_bytes": 4096 + 513 * 8}),
         ("reduction", {"elements": 1000}, {"operations": 2000, "memory_bytes": 4004}),
         ("n-body", {"elements": 100}, {"operations": 17 * 6e4, "saving": 2, "memory_bytes": 4 * 12e2}),

@@ -116,6 +116,13 @@ def matrix_product(_: Any, a: Any, b: Any) -> Any:
     return a @ b
 
 
+# Bringing an n×n matrix to two diagonals takes 8/3·n³ operations (Golub and Van Loan 2013, Matrix Computations, 5.4).
+@_computation(1, square=True, operations=lambda elements: 8 / 3 * elements**1.5, outputs=isqrt)
+def svd(xp: Any, a: Any) -> Any:
+    """Singular values of a square matrix."""
+    return xp.linalg.svdvals(a)
+
+
 # Radix 2 takes 5·n·log2 n operations, split radix 4 (Yavne 1968; Johnson and Frigo 2007, IEEE Trans. Signal Process.
 # 55, 111), and real numbers half of that.
 @_computation(1, operations=lambda n: 2.5 * n * log2(n), saving=1.25, outputs=lambda n: 2 * (n // 2 + 1))

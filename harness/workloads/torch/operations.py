@@ -15,12 +15,13 @@ INTERMEDIATES = ("resident", "round-trip")
 def matmul_torch(
     setting: Setting,
     *,
-    side: int = 1024,
+    side: int | None = None,
     device: str | None = None,
     data_location: str = "resident",
     compile_mode: str = "eager",
 ) -> Arm:
     """Product of two square float32 matrices; throughput counts its 2·side³ additions and multiplications."""
+    side = side or setting.choose(small=1024, full=8192)
     operations = 2 * side**3
     formula = Formula(lambda a, b: a @ b)
     arm = _arm(setting, (side, side), formula, operations, operations, device, data_location)
@@ -31,12 +32,13 @@ def matmul_torch(
 def chain_torch(
     setting: Setting,
     *,
-    elements: int = 1_000_000,
+    elements: int | None = None,
     device: str | None = None,
     data_location: str = "resident",
     compile_mode: str = "eager",
 ) -> Arm:
     """A chain of four elementwise operations on float32 vectors: product, sum, tanh, square."""
+    elements = elements or setting.choose(small=1_000_000, full=16_000_000)
     formula = Formula(lambda a, b: (a * b + a).tanh().square())
     arm = _arm(setting, (elements,), formula, elements, 4 * elements, device, data_location)
     return _compiled(arm, formula, compile_mode, setting)
