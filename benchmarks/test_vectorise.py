@@ -1,4 +1,8 @@
-"""What does a Python loop cost against array expressions, and do batched matrix products gain more?"""
+"""What does a Python loop cost against array expressions, and do batched matrix products or a compiler gain more?
+
+One pass over the operands saves temporary arrays where an expression is sums and products. Exponential and sine are the
+control: NumPy has vector instructions for them, and what is compiled here has not.
+"""
 
 import pytest
 
@@ -11,6 +15,15 @@ WORKLOADS = ["distance-matrix", "row-normalisation"]
 @toggles("numpy", "vectorise")
 def test_vectorise_numpy(measure, workload, vectorise):
     measure(workload, vectorise=vectorise)
+
+
+@pytest.mark.parametrize(
+    ("workload", "elements"),
+    [("polynomial", 10**4), ("polynomial", 10**6), ("polynomial", 10**7), ("elementwise-chain", 10**6)],
+)
+@toggles("numpy", "expression_compiler")
+def test_expression_compiler(measure, workload, elements, expression_compiler):
+    measure(workload, elements=elements, expression_compiler=expression_compiler)
 
 
 @pytest.mark.parametrize("array_library", ["torch-cpu", "torch-accelerator"])

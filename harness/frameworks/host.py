@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from numbers import Number
 from typing import Any
 
@@ -93,6 +95,15 @@ def configuration() -> dict[str, str]:
         facts["numpy.blas"] = " ".join(str(fact) for fact in facts_of_it if fact)
         facts["numpy.blas_threads"] = str(own["num_threads"])
     return facts
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the versions of packages that do part of the work, of those that are installed."""
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[f"{package}.version"] = version(package)
+    return found
 
 
 def seed(number: int) -> None:

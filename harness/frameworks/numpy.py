@@ -103,8 +103,8 @@ class Numpy:
         return ()
 
     def describe(self) -> dict[str, str]:
-        """Return NumPy's version, vector instructions, BLAS library and threads."""
-        return host.configuration()
+        """Return NumPy's version, vector instructions, BLAS library and threads, and which compilers are beside it."""
+        return host.configuration() | host.versions("numba", "numexpr")
 
 
 framework = Numpy()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from harness.frameworks.torch_precision import float32_precision
 # session, one more in each (https://github.com/pytorch/pytorch/issues/192021), but not the calls. A replayed graph is
 # one call and many kernels.
 _CALLS = tuple(f"{api}{call}" for api in ("cuda", "cu") for call in ("Launch", "GraphLaunch", "Memcpy", "Memset"))
-_BESIDE = ("transformers", "pillow")  # packages that do part of the work in PyTorch's workloads
 
 
 @cache
@@ -167,7 +165,7 @@ class Torch:
             "torch.cudnn_benchmark": str(torch.backends.cudnn.benchmark),
             "torch.deterministic": str(torch.are_deterministic_algorithms_enabled()),
         }
-        return facts | {f"{package}.version": found for package in _BESIDE if (found := _version(package))}
+        return facts | host.versions("transformers", "pillow")
 
 
 def _profiled(run: Callable[[], object]) -> int:
@@ -226,13 +224,6 @@ def _device(label: str) -> Device:
         return Device(label=label, name=label)
     found = ask(label)
     return Device(label=label, name=str(found.name), memory_bytes=int(found.total_memory))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 framework = Torch()

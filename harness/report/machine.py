@@ -16,6 +16,8 @@ _HEADINGS = {
     "env": "Environment variables",
     "keras": "Keras",
     "memory": "Memory",
+    "numba": "Numba",
+    "numexpr": "NumExpr",
     "numpy": "NumPy",
     "pillow": "Pillow",
     "tensorflow": "TensorFlow",

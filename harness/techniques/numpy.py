@@ -77,6 +77,21 @@ def thread_pool(build: Build, level: str) -> Arm:
     return build(workers=threads_here(level))
 
 
+@technique(
+    "numpy",
+    levels=("numpy", "numexpr", "numba"),
+    tolerance={"*": ROUNDING},
+    resources=lambda level: cpu_count() if level == "numexpr" else 1,
+    recipe={
+        "numexpr": 'numexpr.evaluate("sqrt(a * a + b * b)")  # the whole expression, of arrays a and b',
+        "numba": '@numba.vectorize(["float32(float32, float32)"])  # on a function of one element of each array',
+    },
+)
+def expression_compiler(build: Build, level: str) -> Arm:
+    """Operation after operation, each on whole arrays, or all in one pass: NumExpr's on all cores, Numba's on one."""
+    return build(array_library=level)
+
+
 @technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})
 def malloc(build: Build, level: str) -> Arm:
     """The C library's allocator: it returns freed arrays to the kernel, or keeps their memory for the next ones."""

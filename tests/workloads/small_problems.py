@@ -5,6 +5,7 @@ from typing import Any
 ON_ARRAYS: dict[str, dict[str, Any]] = {
     "vector-add": {"elements": 1000},
     "elementwise-chain": {"elements": 1000},
+    "polynomial": {"elements": 1000},
     "matrix-product": {"elements": 1000},
     "svd": {"elements": 1000},
     "fft": {"elements": 1000},

@@ -1,5 +1,6 @@
 """Array libraries: the same formula on NumPy and PyTorch, numbers of each one's own generator, skips with a reason."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,29 @@ class Link:
 
 
 @pytest.mark.parametrize(
-    "name", ["vector-add", "elementwise-chain", "matrix-product", "svd", "fft", "sort", "reduction"]
+    "name", ["vector-add", "elementwise-chain", "polynomial", "matrix-product", "svd", "fft", "sort", "reduction"]
 )
 def test_pytorch_computes_what_numpy_does(name: str) -> None:
     arms = [find_workload(name).build(Setting(), elements=2500, array_library=library) for library in LIBRARIES]
     expected, output = (check.output_of(arm, framework) for arm in arms)
     assert check.relative_error(output, expected) < 1e-5
     assert arms[1].step().dtype in (torch.float32, torch.complex64)
+
+
+@pytest.mark.parametrize("library", ["numexpr", "numba"])
+@pytest.mark.parametrize("name", ["vector-add", "elementwise-chain", "polynomial"])
+def test_a_compiled_expression_is_what_numpy_computes(name: str, library: str) -> None:
+    arms = [find_workload(name).build(Setting(), elements=2500, array_library=each) for each in ("numpy", library)]
+    expected, output = (check.output_of(arm, framework) for arm in arms)
+    assert check.relative_error(output, expected) < 1e-5
+    assert arms[1].step().dtype == np.float32
+
+
+@pytest.mark.parametrize("library", ["numexpr", "numba"])
+def test_a_compiler_that_is_not_installed_is_one_line(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(Unavailable, match=f"^{library} is not installed: pip install 'accelbench\\[numpy\\]'$"):
+        find_workload("polynomial").build(Setting(), elements=100, array_library=library)
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

@@ -26,7 +26,7 @@ class Computation:
     Operands are vectors, shape ``(elements,)``, or square matrices of about as many entries. ``operations`` and
     ``outputs`` take the number of these and return how many operations the formula takes, of which a known algorithm
     saves some, and how many float32 numbers come out. ``items_of`` returns a view of what in an operand shows in these.
-    ``element`` is one element of the result in CUDA C++, where the formula is elementwise.
+    ``element`` is one element of the result, in C++ and in Python alike, where the formula is elementwise.
     """
 
     formula: Compute
@@ -108,6 +108,12 @@ def vector_add(_: Any, a: Any, b: Any) -> Any:
 def elementwise_chain(xp: Any, a: Any, b: Any, c: Any) -> Any:
     """Ten elementwise operations in a row, each with a temporary array: √(a² + b²)·exp(−c²) + sin a."""
     return xp.sqrt(a * a + b * b) * xp.exp(-c * c) + xp.sin(a)  # no constants: CuPy's fusion may widen them to float64
+
+
+@_computation(2, element="(((a * b + a) * b + a) * b + a) * b + a", operations=lambda elements: 8 * elements)
+def polynomial(_: Any, a: Any, b: Any) -> Any:
+    """Horner's scheme of degree 4, eight sums and products in a row, each with a temporary array."""
+    return (((a * b + a) * b + a) * b + a) * b + a
 
 
 @_computation(2, square=True, operations=lambda elements: 2 * elements**1.5)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from inspect import signature
@@ -11,11 +12,13 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from joblib import cpu_count
 
 from harness.errors import BadInput, Unavailable
 from harness.experiment import Arm, Setting, Work
 from harness.workloads.data.rotation import Rotation
 
+FUSED = ("numexpr", "numba", "fused", "kernel")  # these join operations, element by element
 INPUT_SETS = 2  # no more, because a small problem should stay in the cache as it does in a program
 Operands = tuple[np.ndarray, ...]
 Compute = Callable[..., Any]
@@ -32,7 +35,7 @@ class ArrayLibrary:
     from [0, 1) with the library's own generator. ``images`` names the module with its ``gaussian_filter`` and ``zoom``.
     ``device`` is the label of where it computes.
     ``fuse`` is given where elementwise operations are to be joined in one kernel; it takes the kernel's name, a
-    function of the operands, and an element of the result in CUDA C++.
+    function of the operands, and an element of the result in what C++ and Python have in common.
     """
 
     xp: Any
@@ -102,7 +105,7 @@ def find_library(name: str, *, elementwise: bool = False) -> ArrayLibrary:
     """
     if name not in _LIBRARIES:
         raise BadInput(f"unknown array library {name!r}; expected one of: {', '.join(_LIBRARIES)}")
-    if name in ("fused", "kernel") and not elementwise:
+    if name in FUSED and not elementwise:
         raise Unavailable("only elementwise operations can be fused, and this workload has others")
     return _LIBRARIES[name]()
 
@@ -162,6 +165,34 @@ def _written(name: str, formula: Compute, element: str) -> Compute:
     return namespace().ElementwiseKernel(operands, "float32 result", f"result = {element}", name)  # type: ignore[no-any-return]
 
 
+def _on_host(fuse: Fuse) -> ArrayLibrary:
+    return replace(_numpy(), fuse=fuse)
+
+
+def _interpreted(_: str, formula: Compute, element: str) -> Compute:
+    """Return what NumExpr computes block by block on all cores; of the formula it takes the names of the operands."""
+    numexpr = _installed("numexpr")
+    numexpr.set_num_threads(min(cpu_count(), numexpr.MAX_THREADS))
+    operands = [*signature(formula).parameters]
+    return lambda *arrays: numexpr.evaluate(element, dict(zip(operands, arrays, strict=True)))
+
+
+def _machine_code(_: str, formula: Compute, element: str) -> Compute:
+    """Return the loop over all elements, on one core, into which Numba compiles one of them."""
+    numba = _installed("numba")
+    operands = [*signature(formula).parameters]
+    scalar = eval(f"lambda {', '.join(operands)}: {element}", vars(math))
+    numbers = f"float32({', '.join('float32' for _ in operands)})"
+    return numba.vectorize([numbers])(scalar)  # type: ignore[no-any-return]
+
+
+def _installed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ModuleNotFoundError:
+        raise Unavailable(f"{package} is not installed: pip install 'accelbench[numpy]'") from None
+
+
 def _torch(device: str | None) -> ArrayLibrary:
     import torch
 
@@ -185,6 +216,8 @@ def _torch(device: str | None) -> ArrayLibrary:
 
 _LIBRARIES: dict[str, Callable[[], ArrayLibrary]] = {
     "numpy": _numpy,
+    "numexpr": partial(_on_host, _interpreted),
+    "numba": partial(_on_host, _machine_code),
     "resident": _cupy,
     "round-trip": partial(_cupy, round_trip=True),
     "fused": partial(_cupy, fuse=_traced),

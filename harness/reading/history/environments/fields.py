@@ -21,7 +21,13 @@ _LONGEST = 80  # characters of a name or value that a sentence quotes
 # What concerns all arms; NumPy's arrays reach every framework.
 _SYSTEM = re.compile(r"cpu|memory|driver|numpy|identity|settings|gpu\d+", re.ASCII)
 _GPU = re.compile(r"^gpu(\d+)\b", re.ASCII)
-_TOLD_BY = {"transformers": "torch", "pillow": "torch", "keras": "tensorflow"}  # whose adapter tells of a package
+_TOLD_BY = {  # whose adapter tells of a package
+    "transformers": "torch",
+    "pillow": "torch",
+    "keras": "tensorflow",
+    "numba": "numpy",
+    "numexpr": "numpy",
+}
 _READ_BY = {"TF": "tensorflow", "PYTORCH": "torch", "TORCH": "torch", "CUPY": "cupy"}  # how a variable's name begins
 _DRIVER = {"os", "kernel", "libc"}
 _FRAMEWORK = {"python", "accelbench"}
