@@ -25,7 +25,7 @@ from harness.untrusted import read_document
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
 RESULTS = Path(__file__).parents[1] / "results"
-REAL = RESULTS / "amd-epyc-2c-24g-a1550a" / "0009_quick.json"  # `tox -e quick`
+REAL = RESULTS / "amd-epyc-2c-24g-a1550a" / "0010_quick.json"  # `tox -e quick`
 FULL = REAL.with_name("0008_all.json")  # the whole suite at its default budget
 OLDER = RESULTS / "amd-epyc-2c-24g-6aaf2b" / "0009_quick.json"  # on a processor of the generation before
 
