@@ -19,10 +19,10 @@ class SizeSweep:
     """One candidate over the sizes of a problem. ``arms`` is one row per size, in order, with a ``size`` column.
 
     ``crossover`` is the size at which the speedup crosses 1, interpolated on logarithmic axes, and None where the
-    first and the last size fall on one side or it crosses more than once. ``low`` and ``high`` bound it by the
-    speedups' own intervals; None is a bound outside the range. ``direction`` is "up" where the candidate is the
-    faster one at the large sizes, "down" at the small ones; where there is no crossover it is "above" or "below" 1,
-    "flat" where no size was decided either way, or "mixed".
+    first and the last size fall on one side, it crosses more than once, or no size was decided to be faster. ``low``
+    and ``high`` bound it by the speedups' own intervals; None is a bound outside the range. ``direction`` is "up"
+    where the candidate is the faster one at the large sizes, "down" at the small ones; where there is no crossover it
+    is "above" or "below" 1, "flat" where no size was decided either way, or "mixed".
     """
 
     test: str
@@ -89,8 +89,8 @@ def _sweep(arms: pd.DataFrame, axis: str) -> SizeSweep:
 
 
 def _crossing(arms: pd.DataFrame) -> dict[str, Any]:
-    if not arms["verdict"].isin(["faster", "slower"]).any():
-        return {"direction": "flat"}
+    if not (arms["verdict"] == "faster").any():
+        return {"direction": "below" if (arms["verdict"] == "slower").any() else "flat"}
     size = np.log(arms["size"].to_numpy(float))
     middle, low, high = (_log(arms[column]) for column in ("speedup", "low", "high"))
     places = _zeros(size, middle)

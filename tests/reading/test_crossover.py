@@ -49,8 +49,8 @@ def test_doubt_at_the_smallest_size_leaves_the_interval_open_although_the_next_s
 
 def test_an_interval_without_bounds_leaves_the_crossovers_interval_open(sweeps):
     few = arm({"threads": "2"}, 1e-5, effect=effect(2.0, 0.0, None, "undecided", pairs=3))
-    first, last = by_size({100: around(0.5, "slower"), 1000: around(2.0)})
-    (sweep,) = sweeps(first, replace(last, arms=[last.arms[0], few]))
+    *first, last = by_size({100: around(0.5, "slower"), 1000: around(2.0), 10_000: around(2.0)})
+    (sweep,) = sweeps(*first, replace(last, arms=[last.arms[0], few]))
     assert sweep.crossover is not None
     assert sweep.high is None
 
@@ -66,6 +66,7 @@ def test_a_candidate_that_pays_at_small_sizes_crosses_downwards(sweeps):
     [
         ([around(1.5), around(2.0)], "above"),
         ([around(0.4, "slower"), around(0.5, "slower")], "below"),
+        ([around(0.5, "slower"), around(1.1, "undecided", 1.2)], "below"),
         ([around(0.99, "undecided"), around(1.01, "undecided")], "flat"),
         ([around(0.8, "slower"), around(1.2), around(0.8, "slower")], "mixed"),
         ([around(0.8, "slower"), around(1.2), around(0.8, "slower"), around(1.2)], "mixed"),
