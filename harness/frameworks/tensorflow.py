@@ -138,8 +138,8 @@ class TensorFlow:
         """Multiply and convolve on every GPU, which starts cuBLAS and cuDNN."""
         for device in self.accelerators():
             with tf.device(device):
-                square = tf.ones((4, 4, 1, 1))
-                tf.nn.conv2d(tf.ones((1, 4, 4, 1)), square @ square, 1, "SAME")
+                square = tf.ones((4, 4))
+                tf.nn.conv2d((square @ square)[None, ..., None], square[..., None, None], 1, "SAME")
 
     def seed(self, seed: int) -> None:
         """Seed the generators of Python, NumPy, TensorFlow and Keras."""

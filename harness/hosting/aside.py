@@ -34,17 +34,17 @@ def written_aside(host: Any) -> Iterator[list[Path]]:
     """
     placed: list[Path] = []
     with ExitStack() as stack:
-        host_of = stack.enter_context(pytest.MonkeyPatch.context())
-        host_of.setattr(host.logger, "level", host.logger.QUIET)  # it would name the drafts
+        held = stack.enter_context(pytest.MonkeyPatch.context())
+        held.setattr(host.logger, "level", host.logger.QUIET)  # it would name the drafts
         folders = []
         if (folder := storage_folder(host)) is not None:
             # Files in both folders count when it chooses the next number.
-            host_of.setattr(host.storage, "path", folder)
-            host_of.setattr(host.storage, "default_machine_id", DRAFTS)
+            held.setattr(host.storage, "path", folder)
+            held.setattr(host.storage, "default_machine_id", DRAFTS)
             folders.append(folder)
         if host.json:
             folders.append(host.json.absolute().parent)
-            host_of.setattr(host, "json", folders[-1] / DRAFTS / host.json.name)
+            held.setattr(host, "json", folders[-1] / DRAFTS / host.json.name)
         for folder in folders:
             stack.callback(shutil.rmtree, folder / DRAFTS, ignore_errors=True)
             _begin(folder / DRAFTS)
