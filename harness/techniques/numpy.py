@@ -89,7 +89,7 @@ def thread_pool(build: Build, level: str) -> Arm:
 )
 def expression_compiler(build: Build, level: str) -> Arm:
     """Operation after operation, each on whole arrays, or all in one pass: NumExpr's on all cores, Numba's on one."""
-    return build(array_library=level)
+    return build(expression_compiler=level)
 
 
 @technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})

@@ -51,7 +51,8 @@ def test_pytorch_computes_what_numpy_does(name: str) -> None:
 @pytest.mark.parametrize("library", ["numexpr", "numba"])
 @pytest.mark.parametrize("name", ["vector-add", "elementwise-chain", "polynomial"])
 def test_a_compiled_expression_is_what_numpy_computes(name: str, library: str) -> None:
-    arms = [find_workload(name).build(Setting(), elements=2500, array_library=each) for each in ("numpy", library)]
+    workload = find_workload(name)
+    arms = [workload.build(Setting(), elements=2500, expression_compiler=each) for each in ("numpy", library)]
     expected, output = (check.output_of(arm, framework) for arm in arms)
     assert check.relative_error(output, expected) < 1e-5
     assert arms[1].step().dtype == np.float32
@@ -61,7 +62,14 @@ def test_a_compiled_expression_is_what_numpy_computes(name: str, library: str) -
 def test_a_compiler_that_is_not_installed_is_one_line(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(Unavailable, match=f"^{library} is not installed: pip install 'accelbench\\[numpy\\]'$"):
-        find_workload("polynomial").build(Setting(), elements=100, array_library=library)
+        find_workload("polynomial").build(Setting(), elements=100, expression_compiler=library)
+
+
+def test_a_compiler_is_for_numpys_arrays_and_for_what_is_elementwise() -> None:
+    with pytest.raises(BadInput, match="expression compiler 'numba' takes NumPy's arrays, not 'torch-cpu'"):
+        find_workload("polynomial").build(Setting(), array_library="torch-cpu", expression_compiler="numba")
+    assert "expression_compiler" in find_workload("polynomial").options
+    assert "expression_compiler" not in find_workload("sort").options
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

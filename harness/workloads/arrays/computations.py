@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import BadInput
 from harness.experiment import Arm, Setting, Workload, register
 from harness.workloads.arrays.libraries import INPUT_SETS, Compute, Operands, check_elements, find_library
 
@@ -52,9 +53,19 @@ class Computation:
         shape = self.shape(elements)
         return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for _ in range(self.operands))
 
-    def build(self, setting: Setting, *, elements: int = 1_000_000, array_library: str = "numpy") -> Arm:
-        """Build the arm that computes the formula with one of the array libraries."""
-        library = find_library(array_library, elementwise=bool(self.element))
+    def build(
+        self,
+        setting: Setting,
+        *,
+        elements: int = 1_000_000,
+        array_library: str = "numpy",
+        expression_compiler: str = "numpy",
+    ) -> Arm:
+        """Build the arm that computes the formula with one of the array libraries, or with a compiler beside NumPy."""
+        if "numpy" not in (array_library, expression_compiler):
+            raise BadInput(f"expression compiler {expression_compiler!r} takes NumPy's arrays, not {array_library!r}")
+        chosen = expression_compiler if array_library == "numpy" else array_library
+        library = find_library(chosen, elementwise=bool(self.element))
         check_elements(setting, elements, small=SMALL_ELEMENTS)
         rng = np.random.default_rng(setting.seed)
         items = int(np.prod(self.shape(elements)))
@@ -85,6 +96,7 @@ def _computation(operands: int, **facts: Any) -> Callable[[Compute], Workload]:
                 unit="element",
                 summary=(inspect.getdoc(formula) or "").split("\n")[0],
                 builder=computation.build,
+                lacks=frozenset() if computation.element else frozenset({"expression_compiler"}),
             )
         )
 
