@@ -54,7 +54,7 @@ def sentences(*trials):
     return " ".join(each.said for each in thresholds(arms, effects(arms)))
 
 
-SLOWER, UNSURE = (0.5, 0.4, 0.6, "slower"), (1.1, 0.9, 1.3, "undecided")
+SLOWER, UNSURE, FASTER = (0.5, 0.4, 0.6, "slower"), (1.1, 0.9, 1.3, "undecided"), (2.0, 1.8, 2.2, "faster")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,8 @@ SLOWER, UNSURE = (0.5, 0.4, 0.6, "slower"), (1.1, 0.9, 1.3, "undecided")
     [
         ({100: SLOWER, 1000: SLOWER}, "slower at 2 of 2 sizes from elements 100 to 1,000, against threads 1"),
         ({100: UNSURE, 1000: UNSURE}, "no crossover in the range; faster at 0 and slower at 0 of 2 sizes"),
-        ({100: SLOWER, 1000: UNSURE}, "and more than 1,000)"),
+        ({100: SLOWER, 1000: UNSURE}, "no crossover in the range; faster at 0 and slower at 1 of 2 sizes"),
+        ({100: SLOWER, 1000: FASTER, 10_000: UNSURE}, "and more than 10,000)"),
     ],
 )
 def test_a_crossover_that_cannot_be_told_is_not_made_up(speedups, words):
