@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from journey import DAYS, Journey, Tally
+from marked_tables import write_tables
 
 from harness.hosting.journal import read_journal
 
 PAGE = Path(__file__).parent.parent / "docs" / "files.md"
-BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 FULL_DISK_BYTES = 12 * 2**20
 
 
@@ -208,12 +208,10 @@ def main() -> None:
         if options.only in fault.__name__:
             rows.append(tried(fault, options.tries))
             print(rows[-1], file=sys.stderr, flush=True)
-    lines = "\n".join(table(rows))
     if options.only:
-        print(lines)
-        return
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{lines}\n{END}{rest.partition(END)[2]}")
+        print("\n".join(table(rows)))
+    else:
+        write_tables(PAGE, "faults", table(rows))
 
 
 if __name__ == "__main__":

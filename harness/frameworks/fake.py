@@ -141,8 +141,9 @@ class FakeDevice:
         return lambda: self.launch(FLUSH_S)
 
     def wake(self) -> None:
-        """Pay for the start of the device."""
-        self._start()
+        """Pay for the start of the device, if nobody did."""
+        self.clock.advance(self.asleep_s)
+        self.asleep_s = 0.0
 
     def seed(self, seed: int) -> None:
         """Seed Python's and NumPy's global generators."""
@@ -166,14 +167,10 @@ class FakeDevice:
 
     def _queued(self, until_s: float, seconds: float) -> float:
         """Launch work on a stream that is busy until then, and return until when it is now."""
-        self._start()
+        self.wake()
         self._launches += 1
         self.clock.advance(self._launch_s)
         return max(until_s, self.clock()) + seconds * self._noise()
-
-    def _start(self) -> None:
-        self.clock.advance(self.asleep_s)
-        self.asleep_s = 0.0
 
     def _wait(self, until_s: float) -> None:
         self.clock.advance(max(0.0, until_s - self.clock()))

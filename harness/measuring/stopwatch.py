@@ -10,6 +10,7 @@ from itertools import pairwise, repeat
 from statistics import median
 
 from harness.experiment import Arm
+from harness.experiment.arm import nothing
 
 TIMER_COST_MULTIPLE = 1000  # a block lasts at least this many times what reading the clock costs
 WAITING_MULTIPLE = 100  # and this many times what it costs to wait for devices that have nothing to do
@@ -34,7 +35,7 @@ class Stopwatch:
 
     def waiting_cost_s(self) -> float:
         """Return what it costs to wait for devices that have nothing to do: every block holds it once."""
-        return median(self.block_s(Arm(step=_nothing), 1) for _ in range(20))
+        return median(self.block_s(Arm(step=nothing), 1) for _ in range(20))
 
     def block_s(self, arm: Arm, iterations: int) -> float:
         """Return the seconds that one block of back-to-back iterations takes."""
@@ -69,10 +70,6 @@ class Stopwatch:
             aim = 1.2 * target_s * iterations / taken_s if taken_s > 0 else math.inf
             iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
         return iterations
-
-
-def _nothing() -> None:
-    """Launch nothing."""
 
 
 @contextmanager

@@ -70,6 +70,20 @@ def find_newest(location: Path | str) -> Found:
     raise nothing_in(storage.location, unreadable)
 
 
+def document_at(address: str, *names: str) -> dict[str, Any]:
+    """Return what stands under these names of a result file, at a path or a URL.
+
+    Raises:
+        BadInput: it cannot be reached, or is gone.
+        UnreadableResult: it cannot be read, is no JSON, or breaks a limit.
+    """
+    storage = storage_at(address)
+    entries = storage.entries()
+    if not entries:
+        raise nothing_in(storage.location, [])
+    return _document(storage, entries[0], *names)
+
+
 def _series(entries: Sequence[Entry]) -> Iterable[list[Entry]]:
     """Return files whose order is known, the newest last: the numbered ones of a folder, and each other one alone."""
     series: dict[str, list[Entry]] = {}
@@ -88,7 +102,7 @@ def _newest_first(
     timeless = []
     for entry in reversed(series):
         try:
-            taken = as_time(document_of(storage, entry, "datetime").get("datetime"))
+            taken = as_time(_document(storage, entry, "datetime").get("datetime"))
         except UnreadableResult as error:
             unreadable.append(error)
         else:
@@ -100,18 +114,13 @@ def _newest_first(
 
 
 def _opened(storage: Storage, entry: Entry) -> Result:
-    document = document_of(storage, entry, *PARTS, "datetime")
+    document = _document(storage, entry, *PARTS, "datetime")
     address = storage.address(entry.name)
     result = as_result(entry.name, document.get("datetime"), from_json(document, source=address))
     return replace(result, path=address)  # which need not end in the file's name
 
 
-def document_of(storage: Storage, entry: Entry, *names: str) -> dict[str, Any]:
-    """Return what stands under these names of a result file.
-
-    Raises:
-        UnreadableResult: it cannot be read, is no JSON, or breaks a limit.
-    """
+def _document(storage: Storage, entry: Entry, *names: str) -> dict[str, Any]:
     (data,) = storage.read([entry])
     if isinstance(data, UnreadableResult):
         raise data

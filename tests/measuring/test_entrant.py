@@ -1,4 +1,4 @@
-"""An arm that raises: what becomes of it, and of what it held."""
+"""One arm: how far it may stray, what it does not pay for, and what it holds when it was stopped."""
 
 import weakref
 from collections.abc import Callable

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from harness.errors import HarnessError
 from harness.reading.files import as_time
-from harness.reading.finding import document_of
-from harness.reading.history.storage.locations import storage_at
+from harness.reading.finding import document_at
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -25,10 +24,8 @@ class Commit:
 def commit_of(address: str) -> Commit | None:
     """Return the commit of a result file, at a path or a URL; None where it names none."""
     try:
-        storage = storage_at(address)
-        (entry,) = storage.entries()
-        about = document_of(storage, entry, "commit_info").get("commit_info")
-    except (HarnessError, ValueError):  # ValueError: it is gone
+        about = document_at(address, "commit_info").get("commit_info")
+    except HarnessError:
         return None
     if not isinstance(about, dict) or not _HASH.fullmatch(str(about.get("id"))):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from inspect import signature
@@ -124,13 +124,14 @@ def check_elements(setting: Setting, elements: object, *, small: int) -> int:
     return elements
 
 
-def _numpy() -> ArrayLibrary:
+def _numpy(*, fuse: Fuse | None = None) -> ArrayLibrary:
     return ArrayLibrary(
         xp=array_namespace(np.empty(0)),
         send=lambda array: array,
         fetch=lambda array: array,
         uniform=lambda seed: partial(np.random.default_rng(seed).random, dtype=np.float32),
         images="harness.workloads.arrays.scipy_ndimage",
+        fuse=fuse,
     )
 
 
@@ -163,10 +164,6 @@ def _written(name: str, formula: Compute, element: str) -> Compute:
 
     operands = ", ".join(f"float32 {operand}" for operand in signature(formula).parameters)
     return namespace().ElementwiseKernel(operands, "float32 result", f"result = {element}", name)  # type: ignore[no-any-return]
-
-
-def _on_host(fuse: Fuse) -> ArrayLibrary:
-    return replace(_numpy(), fuse=fuse)
 
 
 def _interpreted(_: str, formula: Compute, element: str) -> Compute:
@@ -216,8 +213,8 @@ def _torch(device: str | None) -> ArrayLibrary:
 
 _LIBRARIES: dict[str, Callable[[], ArrayLibrary]] = {
     "numpy": _numpy,
-    "numexpr": partial(_on_host, _interpreted),
-    "numba": partial(_on_host, _machine_code),
+    "numexpr": partial(_numpy, fuse=_interpreted),
+    "numba": partial(_numpy, fuse=_machine_code),
     "resident": _cupy,
     "round-trip": partial(_cupy, round_trip=True),
     "fused": partial(_cupy, fuse=_traced),

@@ -12,10 +12,9 @@ import pandas as pd
 from harness import units
 from harness.errors import HarnessError
 from harness.reading.files import as_result
-from harness.reading.finding import document_of
+from harness.reading.finding import document_at
 from harness.reading.history.gate.accepted import Accepted
 from harness.reading.history.gate.series import Subject
-from harness.reading.history.storage.locations import storage_at
 from harness.reading.table import held_in_words, load, rows_of
 from harness.stored import PARTS, from_json
 
@@ -25,10 +24,8 @@ SKIPPED = ("unavailable", "given-up")  # not a fault of the arm; told, and no re
 def unmeasured(address: str) -> pd.DataFrame:
     """Return the arms of a result file that have no speed; none where it cannot be read any more, or knows no arms."""
     try:
-        storage = storage_at(address)
-        entry, *_ = storage.entries()
-        run = from_json(document_of(storage, entry, *PARTS), source=address)
-    except (HarnessError, ValueError):  # ValueError: it is gone
+        run = from_json(document_at(address, *PARTS), source=address)
+    except HarnessError:
         run = None
     arms = load([as_result(Path(address), None, run)]) if run else pd.DataFrame()
     return arms[arms["outcome"] != "measured"] if len(arms) else arms
