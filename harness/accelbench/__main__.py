@@ -1,0 +1,5 @@
+"""`python -m accelbench` is `accelbench`."""
+
+from accelbench.cli import main
+
+main(prog_name="accelbench")

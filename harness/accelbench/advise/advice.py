@@ -1,0 +1,263 @@
+"""The advice: a configuration, what it gains and costs, what was tried and dropped; as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from accelbench.advise.search import ALPHA, NOISE, OVERRUN, Search
+from accelbench.advise.space import Configuration, label_changes
+from accelbench.core import Levels, Trial, Workload, find_technique
+from accelbench.measuring.applicable import Applicable
+from accelbench.measuring.statistics import Judgement
+from accelbench.price import describe_error
+from accelbench.text import hyphenate
+from accelbench.units import minutes, percent, plural, ratio, size, speedup
+
+MAX_LISTED = 12  # configurations in the text; the JSON has all
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedConfiguration:
+    """A configuration that was tried.
+
+    Attributes:
+        changes: the techniques that are not at their baseline.
+        speedup: its estimated speedup over the baseline.
+        dropped: why it was dropped, "" for the advised one and those that stayed to the end.
+        beside_best: its comparison with the advised one, None if no trial had both.
+        memory_bytes: its peak memory.
+        error: its relative numeric error.
+    """
+
+    changes: Levels
+    speedup: float | None
+    dropped: str
+    beside_best: Judgement | None = None
+    memory_bytes: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """The advised configuration.
+
+    Attributes:
+        levels: those of every technique that was free.
+        changes: the techniques that are not at their baseline.
+        settings: for each technique that is switched, what a user writes for it.
+        held: techniques and options that stayed as they were.
+        gain: the comparison with the baseline, None if the baseline is advised.
+        configurations: how many there are.
+        tried: every configuration that was tried, the fastest first.
+        untried: the levels for which there was no time, by technique.
+        left_out: techniques, or levels of them, with the reason.
+        longest_s: what the longest trial took.
+        longest: what its last configuration switched.
+        interrupted: whether Ctrl-C ended the search.
+    """
+
+    workload: str
+    framework: str
+    unit: str
+    levels: Levels
+    changes: Levels
+    settings: Mapping[str, str]
+    held: Mapping[str, str]
+    gain: Judgement | None
+    memory_bytes: float | None
+    error: float | None
+    deterministic: bool
+    configurations: int
+    tried: tuple[TriedConfiguration, ...]
+    alpha: float
+    noise: float
+    budget_s: float
+    spent_s: float
+    longest_s: float
+    longest: Levels
+    interrupted: bool = False
+    untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown_slower(self) -> int:
+        """How many configurations a verdict has shown to be slower than the advised one."""
+        return sum(each.beside_best is not None and each.beside_best.verdict == "slower" for each in self.tried)
+
+    @property
+    def rivals(self) -> list[TriedConfiguration]:
+        """The configurations that stayed in the search to its end beside the advised one."""
+        return [each for each in self.tried if not each.dropped and each.changes != self.changes]
+
+
+def build_advice(
+    work: Workload,
+    trial: Trial,
+    search: Search,
+    best: Configuration,
+    applicable: Iterable[Applicable],
+    *,
+    device: str,
+) -> Advice:
+    """Return the advice that a search has come to."""
+    space, look = search.space, search.observations.first_looks[best]
+    changes = space.changes(best)
+    settings = {
+        name: find_technique(trial.framework, name).snippet_at(level, device)
+        for name, level in {**trial.fixed, **changes}.items()
+    }
+    return Advice(
+        workload=work.name,
+        framework=trial.framework,
+        unit=work.unit,
+        levels=space.levels(best),
+        changes=changes,
+        settings={name: text for name, text in settings.items() if text},
+        held={**trial.fixed, **{name: str(value) for name, value in trial.problem.items()}},
+        gain=_compare(search, best, space.baseline),
+        memory_bytes=look.memory_bytes,
+        error=look.error,
+        deterministic=search.find_objection is not None,
+        configurations=space.size,
+        tried=_list_tried(search, best),
+        alpha=ALPHA,
+        noise=NOISE,
+        budget_s=search.budget_s,
+        spent_s=search.budget.spent_s,
+        longest_s=search.budget.longest[0],
+        longest=space.changes(search.budget.longest[1]),
+        interrupted=search.interrupted,
+        untried=_untried_levels(search),
+        left_out={
+            each.technique if level == "*" else f"{each.technique} {level}": reason
+            for each in applicable
+            for level, reason in each.refused.items()
+        },
+    )
+
+
+def _list_tried(search: Search, best: Configuration) -> tuple[TriedConfiguration, ...]:
+    observations, looks = search.observations, search.observations.first_looks
+    speedups = {each: math.exp(observations.estimate(each)) for each, look in looks.items() if look.is_measured}
+    return tuple(
+        TriedConfiguration(
+            changes=search.space.changes(each),
+            speedup=speedups.get(each),
+            dropped=observations.eliminated.get(each, ""),
+            beside_best=_compare(search, each, best),
+            memory_bytes=looks[each].memory_bytes,
+            error=looks[each].error,
+        )
+        for each in sorted(looks, key=lambda each: -speedups.get(each, 0.0))
+    )
+
+
+def _untried_levels(search: Search) -> dict[str, tuple[str, ...]]:
+    """Return the levels that no configuration had that was tried."""
+    columns = zip(search.space.axes, zip(*search.observations.first_looks, strict=True), strict=True)
+    untried = {axis.technique: tuple(level for level in axis.levels if level not in tried) for axis, tried in columns}
+    return {name: levels for name, levels in untried.items() if levels}
+
+
+def _compare(search: Search, candidate: Configuration, other: Configuration) -> Judgement | None:
+    if candidate == other:
+        return None
+    return search.observations.judge(candidate, other, alpha=ALPHA, noise=NOISE)
+
+
+def as_json(advice: Advice) -> dict[str, Any]:
+    """Return an advice as plain data; unbounded ends are null."""
+    return asdict(advice, dict_factory=_bounded)
+
+
+def _bounded(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: None if value == math.inf else value for name, value in items}
+
+
+def as_text(advice: Advice) -> str:
+    """Return an advice as lines: what to switch, what it gains and costs, how sure it is, and what was tried."""
+    parts = (_answer, _settings, _certainty, _tried, _left_out)
+    sections = ([*part(advice)] for part in parts)
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _answer(advice: Advice) -> Iterator[str]:
+    where, chosen = f"{advice.workload} ({advice.framework})", label_changes(advice.changes)
+    if not advice.changes:
+        yield f"{where}: leave it as it is; nothing that was tried is faster and keeps the limits."
+    elif advice.gain is None:
+        about = next(speedup(each.speedup) for each in advice.tried if each.speedup and each.changes == advice.changes)
+        yield f"{where}: {chosen}, about {about} as fast as the baseline, per {advice.unit}; not timed side by side."
+    else:
+        yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
+        if advice.gain.verdict != "faster":
+            yield f"The verdict over the baseline is {advice.gain.verdict}; a longer --budget may decide it."
+    memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
+    repeated = "the same bits in two runs" if advice.deterministic else ""
+    if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
+        yield f"Its price: {', '.join(prices)}."
+
+
+def _settings(advice: Advice) -> Iterator[str]:
+    if advice.settings:
+        yield "To paste:"
+        for name, text in advice.settings.items():
+            yield f"  # {hyphenate(name)} {advice.changes.get(name) or advice.held.get(name)}"
+            yield from (f"  {line}" for line in text.splitlines())
+
+
+def _certainty(advice: Advice) -> Iterator[str]:
+    tried, dropped = len(advice.tried), sum(bool(each.dropped) for each in advice.tried)
+    rivals = advice.rivals
+    wrongly = f" (one of them wrongly so in at most {percent(advice.alpha)} of searches)" if advice.shown_slower else ""
+    yield (
+        f"{tried} of {plural(advice.configurations, 'configuration')} tried in {minutes(advice.spent_s)}; "
+        f"{dropped} dropped, {advice.shown_slower} of them shown to be slower than the advised one{wrongly}."
+    )
+    if advice.interrupted:
+        others = plural(len(rivals), "other")
+        yield f"Interrupted before the {minutes(advice.budget_s)} of its budget were over, with {others} in the search."
+    elif rivals:
+        yield f"Not shown to be slower in this time: {'; '.join(label_changes(each.changes) for each in rivals)}."
+    if advice.configurations > tried:
+        yield f"{plural(advice.configurations - tried, 'configuration')} never tried may be faster."
+    if advice.untried:
+        levels = (f"{hyphenate(name)} {', '.join(levels)}" for name, levels in advice.untried.items())
+        yield f"No time for: {'; '.join(levels)}. A longer --budget tries them."
+    if advice.spent_s > OVERRUN * advice.budget_s:
+        yield (
+            f"It took longer than the {minutes(advice.budget_s)} of its budget: {minutes(advice.longest_s)} alone went "
+            f"into building, starting and timing {label_changes(advice.longest)} and what it was timed beside."
+        )
+
+
+def _tried(advice: Advice) -> Iterator[str]:
+    yield "Tried, the fastest first:"
+    for each in advice.tried[:MAX_LISTED]:
+        about = speedup(each.speedup) if each.speedup is not None else "–"
+        yield f"  {about:>7}  {label_changes(each.changes)}: {_fate(each, advice)}"
+    if len(advice.tried) > MAX_LISTED:
+        yield f"  and {len(advice.tried) - MAX_LISTED} more; --format json lists all"
+
+
+def _fate(each: TriedConfiguration, advice: Advice) -> str:
+    if each.changes == advice.changes:
+        return "advised"
+    if each.dropped:
+        return each.dropped
+    if each.beside_best:
+        return f"{_ratio(each.beside_best)} of the advised one"
+    return "not yet compared with it" if advice.interrupted else "in the race to its end"
+
+
+def _left_out(advice: Advice) -> Iterator[str]:
+    if advice.left_out:
+        yield "Left out:"
+        yield from (f"  {hyphenate(name)}: {reason}" for name, reason in advice.left_out.items())
+
+
+def _ratio(compared: Judgement) -> str:
+    return ratio(compared.speedup, compared.low, compared.high)

@@ -1,0 +1,106 @@
+"""Evaluate configurations: each evaluation is a trial in a worker that times some of them side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from accelbench.advise.observations import Observation
+from accelbench.advise.space import Configuration, SearchSpace
+from accelbench.core import Plan, Trial
+from accelbench.measuring.checks import output as check
+from accelbench.measuring.trial_result import TrialResult
+from accelbench.measuring.workers.pool import Pool
+from accelbench.schema.result import WORKER_LOST, ArmRecord
+
+SHARED_FAILURES = (*WORKER_LOST, "out-of-memory")  # one arm may cause this for all arms of its worker
+THREE_PAIRS_ALPHA = 0.5  # three pairs of one sign reject a fair coin at this level: the fewest that a look takes
+ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluator:
+    """Evaluates configurations of a workload. ``trial`` holds everything that all evaluations have in common."""
+
+    pool: Pool
+    trial: Trial
+    space: SearchSpace
+
+    def __call__(
+        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+    ) -> list[dict[Configuration, Observation]]:
+        """Time configurations side by side; if the worker is lost, retry in halves until the culprit is alone.
+
+        Args:
+            configurations: the first is what the others are paired with and checked against.
+            look_s: seconds of timing for each configuration.
+            patience_s: seconds after which an arm whose single step takes longer is given up.
+
+        Returns:
+            The observations, one mapping for each trial.
+        """
+        plan = self._plan(len(configurations), look_s, patience_s)
+        measured = self.pool.measure(self._trial(configurations, plan))
+        reference, *others = configurations
+        if len(others) > 1 and all(arm.outcome in SHARED_FAILURES for arm in measured.arms):
+            halves = others[::2], others[1::2]
+            return [*chain(*(self([reference, *half], look_s, patience_s) for half in halves))]
+        return [dict(zip(configurations, _observe(measured), strict=True))]
+
+    def find_error(self, configuration: Configuration) -> str:
+        """Run a configuration once, and return why it does not run, "" where it does."""
+        (arm,) = self.pool.measure(self._trial([configuration], replace(self.trial.plan, rehearse=True))).arms
+        return _reason(arm)
+
+    def find_nondeterminism(self, configuration: Configuration) -> str:
+        """Return why two runs from the same start do not give the same bits, "" where they do."""
+        plan = replace(self.trial.plan, rehearse=True, keep_outputs=True)
+        runs = [self.pool.measure(self._trial([configuration], plan)) for _ in range(2)]
+        for run in runs:
+            if run.arms[0].outcome != "measured":
+                return str(run.arms[0].reason)
+        is_same = check.identical(*(run.outputs for run in runs))
+        return "" if is_same else "two runs from the same start did not give the same bits"
+
+    def _trial(self, configurations: Sequence[Configuration], plan: Plan) -> Trial:
+        return replace(self.trial, arms=tuple(self.space.levels(each) for each in configurations), plan=plan)
+
+    def _plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
+        return replace(
+            self.trial.plan,
+            budget_s=max(patience_s, look_s),
+            min_span_s=look_s * arms,
+            builds=1,
+            alpha=THREE_PAIRS_ALPHA * max(1, arms - 1),
+            noise=ANY_NOISE,
+            half_width=math.inf,
+        )
+
+
+def _observe(result: TrialResult) -> list[Observation]:
+    return [_observe_arm(arm, result.log_ratios(place)) for place, arm in enumerate(result.arms)]
+
+
+def _observe_arm(arm: ArmRecord, log_ratios: tuple[float, ...]) -> Observation:
+    if not log_ratios and arm.effect is not None:  # it did not fit beside the baseline and was timed separately
+        log_ratios = (math.log(arm.effect.speedup),)
+    price = arm.price
+    return Observation(
+        outcome=arm.outcome,
+        reason=_reason(arm),
+        log_ratios=log_ratios,
+        items=arm.items,
+        step_s=arm.timing.median_s if arm.timing else None,
+        memory_bytes=(price.allocator_peak_bytes or price.peak_rss_bytes) if price else None,
+        error=price.error if price else None,
+    )
+
+
+def _reason(arm: ArmRecord) -> str:
+    if arm.outcome == "measured":
+        return ""
+    if arm.outcome == "given-up":
+        return "given up: one step takes too long"
+    return f"{arm.outcome}: {arm.reason}"

@@ -1,0 +1,279 @@
+"""What each technique of a bundle brings: the effects that a full factorial design estimates. Both wings use it.
+
+Interactions count from the arm with every technique off: the bundle is exactly the product of what each technique
+brings alone and of all interactions. On the log scale that is the Möbius inversion of the arms over the subsets of
+techniques (treatment coding; Montgomery 2017, *Design and Analysis of Experiments*, chapter 6).
+
+All arms of a round run under the same conditions, so effects are taken within rounds. Consecutive rounds may resemble
+each other; the means of consecutive batches hardly do, and Student's t over these gives the intervals (Schmeiser 1982,
+"Batch size effects in the analysis of simulation output", *Operations Research* 30). Where each batch is a build of its
+own, the intervals include the differences between builds. The input is medians over stretches of rounds, so that single
+disturbed blocks have no influence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from accelbench import student_t, units
+from accelbench.errors import BadInput
+from accelbench.factorial_design import Row, batches_for, is_full
+from accelbench.schema.result import Verdict
+from accelbench.schema.verdict import verdict
+from accelbench.text import cross, format_table, format_table_html
+
+ALPHA = 0.01  # the default of a trial's verdicts, too
+MIN_STRETCHES = 4  # fewer give no useful interval
+_MAX_AS_PERCENT = 0.5  # a larger bound is written as a factor
+_MAX_AS_FACTOR = 100.0  # a larger factor only means that nothing is known
+_HEADERS = ("", "alone", "on average", "on top of the others")
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorialEffect:
+    """An effect of some techniques, as a speedup.
+
+    ``ratio`` is that of the times per item, above 1 where it is faster. The interval from ``low`` to ``high`` has
+    confidence ``1 - alpha``, and ``verdict`` rests on it.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return units.ratio(self.ratio, self.low, self.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Additivity:
+    """Whether log speedups add up, so that speedups multiply.
+
+    ``p_value`` is the smallest p-value of an interaction, times their number (Bonferroni). ``within`` bounds every
+    interaction at once, as a fraction, at confidence ``1 - alpha``.
+
+    - multiply: every interaction lies within the noise zone
+    - interact: some interaction is not 1
+    - undecided: neither is shown
+    """
+
+    verdict: Literal["multiply", "interact", "undecided"]
+    p_value: float
+    within: float
+
+    @property
+    def sentence(self) -> str:
+        """Whether the effects multiply, in a clause."""
+        tested = f"({units.p_value(self.p_value)})"
+        within = units.percent(self.within) if self.within < _MAX_AS_PERCENT else _factor(1 + self.within)
+        if self.verdict == "interact":
+            return f"the effects do not simply multiply {tested}"
+        if self.verdict == "multiply":
+            return f"they multiply within {within} {tested}"
+        return f"it is undecided whether they multiply, interactions may reach {within} {tested}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """The effects of a bundle of techniques.
+
+    Attributes:
+        labels: each technique with its level, such as ``amp bf16``.
+        bundle: all techniques on over all off.
+        alone: each technique switched on while all others are off.
+        average: each technique on over off, on average over both levels of all others.
+        on_top: each technique added last, to all others.
+        interactions: for each group of techniques, how much faster they are together than the effects of fewer of
+            them promise.
+        all_interactions: the product of all interactions, which is the bundle over the product of ``alone``.
+        additive: whether the effects multiply.
+        rounds: how many times every arm was timed.
+        warnings: sentences on what may be wrong with the numbers, such as outputs that could not be compared.
+    """
+
+    labels: Mapping[str, str]
+    bundle: FactorialEffect
+    alone: Mapping[str, FactorialEffect]
+    average: Mapping[str, FactorialEffect]
+    on_top: Mapping[str, FactorialEffect]
+    interactions: Mapping[Names, FactorialEffect]
+    all_interactions: FactorialEffect
+    additive: Additivity
+    rounds: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What each technique brings, what only several bring together, and whether the effects multiply."""
+        alone = ", ".join(f"{self.labels[name]} alone {_ratio(effect)}" for name, effect in self.alone.items())
+        if len(self.interactions) == 1:
+            interactions = f"their interaction {_ratio(self.all_interactions)}"
+        else:
+            interactions = f"their interactions {_ratio(self.all_interactions)}{self._clearest_interaction()}"
+        return f"of the bundle's {_ratio(self.bundle)}, {alone}, {interactions}: {self.additive.sentence}"
+
+    def _clearest_interaction(self) -> str:
+        """Name the interaction whose interval lies furthest from 1, if any interval excludes 1."""
+        names, effect = max(self.interactions.items(), key=lambda item: _distance_from_1(item[1]))
+        return f", most surely {cross(names)} {_ratio(effect)}" if _distance_from_1(effect) > 1 else ""
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        kinds = (self.alone, self.average, self.on_top)
+        rows = [(label, *(str(effects[name]) for effects in kinds)) for name, label in self.labels.items()]
+        rows += [(cross(names), str(effect), "", "") for names, effect in self.interactions.items()]
+        return [*rows, ("all together", str(self.bundle), "", "")]
+
+    def __str__(self) -> str:
+        table = f"{format_table(self._rows(), _HEADERS)}\n\n{self.sentence}"
+        return "\n".join([table, *(f"Warning: {warning}." for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        tables = format_table_html(self._rows(), _HEADERS) + format_table_html([(self.sentence,)])
+        return tables + "".join(f"<p>Warning: {escape(warning)}.</p>" for warning in self.warnings)
+
+
+def fit(
+    labels: Mapping[str, str],
+    arms: tuple[Row, ...],
+    log_speedups: np.ndarray,
+    *,
+    rounds: int,
+    batches: int | None = None,
+    alpha: float = ALPHA,
+    noise: float = 0.01,
+) -> Attribution:
+    """Estimate the effects of a bundle.
+
+    Args:
+        labels: each technique with its level, in the order of the rows of ``arms``.
+        arms: for each arm, which techniques are on.
+        log_speedups: medians over stretches of rounds, shape ``(stretches, arms)``, over the arm with none on.
+        rounds: how many rounds the stretches cover.
+        batches: into how many batches of equal length the stretches are divided, best one for each build of the arms;
+            by default as many as the design asks for.
+        alpha: error rate of each interval, and of the test whether the effects multiply.
+        noise: ratios within this fraction of 1 count as the same.
+
+    Raises:
+        BadInput: the arms are no full factorial, or there are too few stretches.
+    """
+    if not is_full(arms) or len(arms[0]) != len(labels):
+        raise BadInput(f"{len(arms)} arms of {len(labels)} techniques are no factorial design")
+    if len(log_speedups) < MIN_STRETCHES:
+        raise BadInput(f"{rounds} round(s) are too few to take a bundle apart; expected {MIN_STRETCHES} at least")
+    columns = _batch_means(log_speedups, batches or batches_for(len(arms))).T
+    names = tuple(labels)
+    by_set = {
+        frozenset(name for name, on in zip(names, row, strict=True) if on): column
+        for row, column in zip(arms, columns, strict=True)
+    }
+
+    def estimate(values: np.ndarray) -> FactorialEffect:
+        low, high = _interval(values, alpha)
+        return FactorialEffect(
+            ratio=_exp(float(values.mean())), low=_exp(low), high=_exp(high), verdict=verdict(low, high, noise)
+        )
+
+    everything = frozenset(names)
+    alone = {name: by_set[frozenset({name})] for name in names}
+    average = {
+        name: np.mean([by_set[on | {name}] - by_set[on] for on in by_set if name not in on], axis=0) for name in names
+    }
+    groups = (chosen for size in range(2, len(names) + 1) for chosen in combinations(names, size))
+    interactions = {chosen: _interaction(by_set, chosen) for chosen in groups}
+    return Attribution(
+        labels=labels,
+        bundle=estimate(by_set[everything]),
+        alone={name: estimate(values) for name, values in alone.items()},
+        average={name: estimate(values) for name, values in average.items()},
+        on_top={name: estimate(by_set[everything] - by_set[everything - {name}]) for name in names},
+        interactions={chosen: estimate(values) for chosen, values in interactions.items()},
+        all_interactions=estimate(np.sum(list(interactions.values()), axis=0)),
+        additive=_test_additivity(list(interactions.values()), alpha, noise),
+        rounds=rounds,
+    )
+
+
+def _interaction(by_set: Mapping[frozenset[str], np.ndarray], chosen: Names) -> np.ndarray:
+    """Return the interaction of some techniques: the alternating sum over the sets of them that are on."""
+    subsets = [subset for size in range(len(chosen) + 1) for subset in combinations(chosen, size)]
+    signed = [(-1.0) ** (len(chosen) - len(subset)) * by_set[frozenset(subset)] for subset in subsets]
+    total: np.ndarray = np.sum(signed, axis=0)
+    return total
+
+
+def _batch_means(log_speedups: np.ndarray, count: int) -> np.ndarray:
+    """Return the means of consecutive batches, spread further apart to make up for the stretches' autocorrelation.
+
+    The variance of batch means underestimates that of the whole mean. The correction assumes a first-order
+    autoregression (Priestley 1981, *Spectral Analysis and Time Series*, chapter 5) that all arms share.
+    """
+    count = min(count, len(log_speedups))
+    means = np.array([batch.mean(axis=0) for batch in np.array_split(log_speedups, count)])
+    each, r = len(log_speedups) / count, _autocorrelation(log_speedups)
+    missed = 2 * r * (1 - r**each) / (each * (1 - r * r))
+    centre = means.mean(axis=0)
+    spread: np.ndarray = centre + (means - centre) / math.sqrt(1 - missed)
+    return spread
+
+
+def _autocorrelation(log_speedups: np.ndarray) -> float:
+    """Return the first-order autocorrelation of stretches over all arms, from 0 to 0.9."""
+    centred = log_speedups - log_speedups.mean(axis=0)
+    whole = float((centred**2).sum())
+    return min(max(float((centred[1:] * centred[:-1]).sum()) / whole, 0.0), 0.9) if whole else 0.0
+
+
+def _interval(values: np.ndarray, alpha: float) -> tuple[float, float]:
+    """Return the interval of a mean over batches, by Student's t."""
+    mean, reach = float(values.mean()), student_t.quantile(len(values) - 1, alpha) * _standard_error(values)
+    return mean - reach, mean + reach
+
+
+def _standard_error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _test_additivity(interactions: list[np.ndarray], alpha: float, noise: float) -> Additivity:
+    """Test whether all interactions are 0 on the log scale, and bound them all at once, by Bonferroni."""
+    furthest = max(abs(bound) for values in interactions for bound in _interval(values, alpha / len(interactions)))
+    p_value = min(1.0, len(interactions) * min(map(_p_value, interactions)))
+    if furthest < math.log1p(noise):
+        return Additivity(verdict="multiply", p_value=p_value, within=math.expm1(furthest))
+    return Additivity(
+        verdict="interact" if p_value < alpha else "undecided", p_value=p_value, within=_exp(furthest) - 1
+    )
+
+
+def _p_value(values: np.ndarray) -> float:
+    mean, error = float(values.mean()), _standard_error(values)
+    if not error:
+        return 0.0 if mean else 1.0
+    return student_t.p_value(mean / error, len(values) - 1)
+
+
+def _factor(ratio: float) -> str:
+    return units.speedup(ratio) if ratio < _MAX_AS_FACTOR else f"more than {units.speedup(_MAX_AS_FACTOR)}"
+
+
+def _distance_from_1(effect: FactorialEffect) -> float:
+    """Return the factor between 1 and the nearer end of an interval, 1 where the interval includes it."""
+    return max(effect.low, 1 / effect.high, 1.0)
+
+
+def _ratio(effect: FactorialEffect) -> str:
+    return units.speedup(effect.ratio)
+
+
+def _exp(log_ratio: float) -> float:
+    return math.exp(min(max(log_ratio, -700.0), 700.0))  # a larger exponent overflows

@@ -1,0 +1,34 @@
+"""The command `accelbench`: one module per subcommand."""
+
+from __future__ import annotations
+
+import click
+
+from accelbench.cli import accept, advise, calibrate, check, compare, doctor, export, list, report  # noqa: A004  named as the command is
+from accelbench.cli.output import Commands
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="accelbench")
+def main() -> None:
+    """Which acceleration techniques pay on this machine, by how much, at what price?
+
+    \b
+    Example:
+      pytest benchmarks/ --benchmark-save=first
+      accelbench report
+    """  # noqa: D301  click reads \b as "keep these lines"
+
+
+for _command in (
+    advise.advise,
+    report.report,
+    calibrate.calibrate,
+    check.check,
+    accept.accept,
+    compare.compare,
+    doctor.doctor,
+    export.export,
+    list.list_catalogue,
+):
+    main.add_command(_command)

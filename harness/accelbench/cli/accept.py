@@ -1,0 +1,37 @@
+"""`accelbench accept`: accept a change that `accelbench check` reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from accelbench.cli.check import check_options, run_check, waivers_file
+from accelbench.cli.output import RESULTS
+
+
+@click.command()
+@click.argument("change")
+@click.argument("results", default=str(RESULTS))
+@click.option("--reason", required=True, help="Why the change is accepted.")
+@check_options
+def accept(change: str, results: str, reason: str, baseline: str, accepted: Path | None, limits: Path | None) -> None:
+    """Accept a CHANGE that accelbench check reports on RESULTS (default: results).
+
+    CHANGE is a part of the name of one reported case, workload, technique or machine. The change is written with its
+    reason to the file of accepted changes, and check reports it again only if it changes further. Exit status 0:
+    accepted, 2: bad input, or no single reported change has that name.
+
+    \b
+    Example:
+      accelbench accept "amp bf16" --reason "float32 accumulation, on purpose"
+    """  # noqa: D301  click reads \b as "keep these lines"
+    from accelbench.history.policy import write_waiver
+    from accelbench.report.check_output import describe_finding
+    from accelbench.schema.safe_json import shown
+
+    file = accepted or waivers_file(results)
+    finding = run_check(results, baseline, file, limits).find_change(change)
+    ratio = None if finding.verdict == "lost" else finding.ratio
+    write_waiver(file, finding.subject, finding.since, ratio, reason)
+    click.echo(shown(f"accepted in {file}: {describe_finding(finding)}").encode())

@@ -1,0 +1,98 @@
+"""`accelbench check`: did the newest run regress?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from accelbench.cli.output import RESULTS, format_options
+
+if TYPE_CHECKING:  # pandas loads only inside the command that needs it
+    from accelbench.history.regression_check import RegressionCheck
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_WAIVERS = "accepted-changes.toml"  # in the folder of the results, unless named
+
+
+def check_options(command: Command) -> Command:
+    """Add the options that accelbench check and accelbench accept share."""
+    options = (
+        click.option("--baseline", default="", help="Runs to compare with, named as for compare. Default: the history"),
+        click.option(
+            "--accepted",
+            type=click.Path(path_type=Path),
+            help="File of accepted changes. Default: RESULTS/accepted-changes.toml",
+        ),
+        click.option(
+            "--limits",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="The pyproject.toml with [tool.accelbench.check]. Default: pyproject.toml here",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("results", default=str(RESULTS))
+@check_options
+@format_options("text", "json", "markdown", "github", "junit")
+@click.option("--strict", is_flag=True, help="Exit status 3 if something is undecided.")
+@click.pass_context
+def check(
+    context: click.Context,
+    results: str,
+    baseline: str,
+    wanted: str,
+    strict: bool,
+    accepted: Path | None,
+    limits: Path | None,
+) -> None:
+    """Report what changed beyond chance in the newest run under RESULTS, a folder or a URL (default: results).
+
+    The run is compared with earlier runs of the same machine and size. The machine, each workload and each technique
+    get a verdict. The smallest change that matters is 3 %, or what [tool.accelbench.check] in pyproject.toml says.
+    Accept an intended change with accelbench accept. Exit status 0: no regression, 1: a regression, 2: bad input, 3:
+    undecided, with --strict.
+
+    \b
+    Example:
+      accelbench check
+      accelbench check results/ --format github --strict
+      accelbench check --baseline 0041,0042
+    """  # noqa: D301  click reads \b as "keep these lines"
+    from accelbench.report.check_output import format_check
+
+    found = run_check(results, baseline, accepted or waivers_file(results), limits)
+    click.echo(format_check(found, wanted, strict=strict).encode())  # UTF-8 on every terminal
+    context.exit(found.status(strict=strict))
+
+
+def waivers_file(results: str) -> Path:
+    """Return the default file of accepted changes: beside the results, or here if the results are remote."""
+    from accelbench.locations import local_path
+
+    path = local_path(results) or Path()
+    return (path if path.is_dir() else path.parent) / _WAIVERS
+
+
+def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -> RegressionCheck:
+    """Return the check of the newest run under RESULTS.
+
+    Raises:
+        BadInput: results, waivers, limits or baseline cannot be used.
+    """
+    from accelbench.history.index import load_history
+    from accelbench.history.policy import read_thresholds, read_waivers
+    from accelbench.history.regression_check import check_regressions
+    from accelbench.history.select_runs import select_runs
+
+    thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
+    history = load_history(results)
+    newest = history.runs["run"].iloc[-1]
+    history, chosen = select_runs(baseline, history) if baseline else (history, [])
+    return check_regressions(history, thresholds, accepted, chosen, newest=newest)

@@ -1,0 +1,301 @@
+"""A technique: one thing that a user can switch, declared once, in about ten lines."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from accelbench.core.arm import Arm, require_arm
+from accelbench.errors import AccelbenchError, BadInput, BadLevels
+from accelbench.schema.reasons import first_line
+
+Kind = Literal["switch", "sweep", "device", "ablation"]
+
+MAX_BATCH = {"small": 64, "full": 1024}  # the largest batch size to try on a CPU, by the size of the problems
+PACKAGE = Path(__file__).parents[1]
+PACKAGE_NAME = __name__.partition(".")[0]
+_LEVELS_ARE = "levels are a tuple of texts, such as ('off', 'on')"
+ROUNDING = 1e-4  # relative error that a different order of the same float32 operations may cost
+
+
+class Build(Protocol):
+    """What a technique is given: a workload that is ready to be built."""
+
+    def __call__(self, **options: Any) -> Arm:
+        """Build the workload with these options, besides those that other techniques and the test have set.
+
+        Raises:
+            Unavailable: the workload has no such option, or the option cannot apply on this machine.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the levels of a technique may depend on: this machine's hardware and the run's limits.
+
+    ``cores`` may be used by this process. ``accelerators`` are the framework's names of them, such as ``"cuda:0"``.
+    ``size`` is ``"small"`` or ``"full"``. ``max_batch`` and ``max_workers`` are the most items of a batch, and the most
+    loader processes, that a sweep tries.
+    """
+
+    cores: int = 1
+    accelerators: tuple[str, ...] = ()
+    size: str = "small"
+    max_batch: int = 64
+    max_workers: int = 1
+
+
+class Levels(Protocol):
+    """Levels that depend on the machine."""
+
+    def __call__(self, host: Host) -> tuple[str, ...]:
+        """Return the levels on this machine, baseline first."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a declaration states of a technique.
+
+    Args:
+        framework: in which it can be switched: ``"torch"``, ``"tensorflow"``, ``"cupy"`` or ``"numpy"``.
+        levels: names of the levels, baseline first, or a function that returns them for a :class:`Host`.
+        tolerance: relative numeric error, against the baseline, that a level, or ``"*"`` for every candidate level,
+            may cost.
+        environment: the variables with which the worker process of a level must start; a technique that has any is
+            compared between workers.
+        parallelism: returns how many cores, processes or devices a level uses, for a technique that switches their
+            number; a speedup larger than their growth is doubtful.
+        same_output: whether all levels compute the same, which levels such as batch sizes do not by design, or the
+            names of those that do. The outputs of the others are checked only for themselves.
+        snippet: the code that a user writes for a level, or for ``"*"``, every level. ``{level}`` in it stands for the
+            level, ``{device}`` for a device's kind. A level without a snippet is never recommended.
+        not_recommended: why a level without a snippet, or ``"*"``, is never recommended.
+        compiles: levels that are compiled, for seconds or minutes, when they are first called.
+        memory_grows: whether levels are numbers of which larger ones take more memory: if one ran out of memory, larger
+            ones are not tried.
+        kind: what reports draw. A "sweep" has levels that are numbers, or name one, as ``every-10`` does. A "device"
+            has the framework's devices as levels. An "ablation" takes a part of the work away, which explains where the
+            time goes and is nothing to choose. Everything else is a "switch".
+        deterministic: the level at which the framework uses only algorithms that repeat bit by bit.
+    """
+
+    framework: str
+    _: KW_ONLY
+    levels: tuple[str, ...] | Levels
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    parallelism: Callable[[str], int] | None = None
+    same_output: bool | tuple[str, ...] = True
+    snippet: Mapping[str, str] = field(default_factory=dict)
+    not_recommended: Mapping[str, str] = field(default_factory=dict)
+    compiles: tuple[str, ...] = ()
+    memory_grows: bool = False
+    kind: Kind = "switch"
+    deterministic: str = ""
+
+
+class technique(Declaration):  # noqa: N801  a decorator
+    """Declare a technique; its name is the function's, its summary the docstring's first line.
+
+    The function receives ``build``, which takes the workload's options and returns an :class:`Arm`, and the level. It
+    passes an option on, or wraps the arm it gets with :meth:`Arm.inside`. The arguments are those of
+    :class:`Declaration`.
+
+    Raises:
+        BadInput: the framework has another technique of this name.
+    """
+
+    def __call__(self, apply: Callable[[Build, str], Arm]) -> Technique:
+        """Return the technique that the function applies."""
+        place = place_of_caller()
+        declared = Technique(**vars(self), name=apply.__name__, summary=summary_of(apply), apply=apply, place=place)
+        register_techniques(declared)
+        return declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Technique(Declaration):
+    """A switch with named levels, the first of which is the baseline; ``summary`` says in one line what it switches.
+
+    ``apply`` builds the arm at a level, as :class:`technique` describes. ``place`` is the file and line of the
+    declaration.
+    """
+
+    name: str
+    summary: str
+    apply: Callable[[Build, str], Arm]
+    place: str = field(default="", compare=False)
+
+    def compared_at(self, level: str) -> bool:
+        """Return whether this level must compute what the baseline computes."""
+        return level in self.same_output if isinstance(self.same_output, tuple) else self.same_output
+
+    def computes(self, level: str) -> str:
+        """Return a name for the output of a candidate level, "" for the baseline's: levels of one name must agree."""
+        return "" if self.compared_at(level) else level
+
+    def tolerance_at(self, level: str) -> float:
+        """Return the relative numeric error that this level may cost."""
+        return self.tolerance.get(level, self.tolerance.get("*", ROUNDING))
+
+    def snippet_at(self, level: str, device: str = "cpu") -> str:
+        """Return the code that a user writes for this level, "" if there is nothing to change."""
+        written = self.snippet.get(level, self.snippet.get("*", ""))
+        return written.replace("{level}", level).replace("{device}", device)
+
+    def why_not_recommended(self, level: str) -> str:
+        """Return why this level is never recommended, "" if it may be."""
+        if level in self.snippet or "*" in self.snippet:
+            return ""
+        return self.not_recommended.get(
+            level, self.not_recommended.get("*", "its declaration does not say what to write for it")
+        )
+
+    @property
+    def scope(self) -> Literal["arm", "process"]:
+        """Whether its levels can live in one process, or need processes that start differently."""
+        return "process" if self.environment else "arm"
+
+    def levels_on(self, host: Host) -> tuple[str, ...]:
+        """Return the levels offered on this machine, baseline first.
+
+        Raises:
+            BadLevels: they are no texts, or the function that lists them raised.
+        """
+        whose = f"the levels of technique {self.name} ({self.place or self.framework})"
+        try:
+            levels: Any = self.levels(host) if callable(self.levels) else self.levels
+            listed = levels if isinstance(levels, str) else tuple(levels)
+        except AccelbenchError:
+            raise
+        except Exception as error:
+            raise BadLevels(
+                f"{whose} cannot be listed ({type(error).__name__}: {first_line(error)}); {_LEVELS_ARE}"
+            ) from None
+        if isinstance(listed, str):
+            raise BadLevels(f"{whose} are the text {listed!r}; {_LEVELS_ARE}")
+        for level in listed:
+            if not isinstance(level, str) or not level:
+                given = f"{level!r:.80}".partition("\n")[0]
+                raise BadLevels(f"{whose} contain {given} of type {type(level).__name__}; {_LEVELS_ARE}")
+        # A member of an enumeration of texts counts as its text, and levels that are alike on this machine as one.
+        return tuple(dict.fromkeys(str.__str__(level) for level in listed))
+
+
+_TECHNIQUES: dict[tuple[str, str], Technique] = {}
+
+
+def register_techniques(*declared: Technique) -> None:
+    """Add techniques to the catalogue: those declared in this process, and those that a worker receives with a trial.
+
+    Raises:
+        BadInput: the framework has another technique of this name.
+    """
+    for each in declared:
+        key = each.framework, each.name
+        refuse_taken_name(f"technique {each.name!r} of {each.framework}", each.place, partial(_TECHNIQUES.get, key))
+        _TECHNIQUES[key] = each
+
+
+def place_of_caller() -> str:
+    """Return the file and line from which the calling function was called."""
+    frame = sys._getframe(2)  # noqa: SLF001  as namedtuple does
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def summary_of(function: Callable[..., Any]) -> str:
+    """Return the first line of a function's docstring, "" without one."""
+    return (inspect.getdoc(function) or "").split("\n")[0]
+
+
+def load_builtins() -> None:
+    """Declare the techniques and workloads that accelbench brings."""
+    # By name: the vocabulary is imported by both, and stays independent of them.
+    for room in ("techniques", "workloads"):
+        import_module(f"{PACKAGE_NAME}.{room}")
+
+
+def refuse_taken_name(what: str, place: str, find: Callable[[], Any]) -> None:
+    """Refuse a declaration that would replace another one, accelbench's own or a user's, in whatever order they come.
+
+    A module that is imported again may repeat its declarations, and a cell of a notebook, which is in no file, may
+    change them.
+
+    Args:
+        what: the name of what is declared, for the message.
+        place: file and line of the declaration; empty for one that accelbench makes for itself, which is not checked.
+        find: returns what is declared under this name already, or None.
+
+    Raises:
+        BadInput: the name is taken; the message has both places.
+    """
+    if not place:
+        return
+    if not _is_builtin(place):
+        load_builtins()
+    existing = find()
+    if existing is None or existing.place in ("", place):
+        return
+    is_builtin = _is_builtin(existing.place)
+    if not is_builtin and not _file_of(place).is_file():
+        return
+    owner = "accelbench has" if is_builtin else "there is"
+    raise BadInput(
+        f"{what} is declared in {place}, but {owner} one of this name, declared in {existing.place}; "
+        "give yours another name"
+    )
+
+
+def _is_builtin(place: str) -> bool:
+    return _file_of(place).is_relative_to(PACKAGE)
+
+
+def _file_of(place: str) -> Path:
+    return Path(place.rpartition(":")[0])
+
+
+def find_technique(framework: str, name: str) -> Technique:
+    """Return the declared technique.
+
+    Raises:
+        BadInput: the framework has no technique of this name; the message lists those it has.
+    """
+    try:
+        return _TECHNIQUES[framework, name]
+    except KeyError:
+        known = ", ".join(sorted(n for f, n in _TECHNIQUES if f == framework)) or "none are declared"
+        raise BadInput(f"unknown technique {name!r} for {framework}; expected one of: {known}") from None
+
+
+def declared_for(framework: str) -> tuple[Technique, ...]:
+    """Return the framework's techniques in the order of their declarations."""
+    return tuple(each for (of, _), each in _TECHNIQUES.items() if of == framework)
+
+
+def is_technique(framework: str, name: str) -> bool:
+    """Return whether the framework has a technique of this name."""
+    return (framework, name) in _TECHNIQUES
+
+
+def apply_all(techniques: Iterable[tuple[Technique, str]], build: Build) -> Arm:
+    """Build an arm with every technique applied at its level, the first one outermost."""
+    for switch, level in reversed(list(techniques)):
+        build = _wrap(switch, level, build)
+    return build()
+
+
+def _wrap(switch: Technique, level: str, build: Build) -> Build:
+    def wrapped(**options: Any) -> Arm:
+        def inner(**more: Any) -> Arm:
+            return build(**options, **more)
+
+        made = switch.apply(inner, level)
+        return require_arm(made, f"technique {switch.name} at level {level}", "it must end with return build(...)")
+
+    return wrapped

@@ -1,0 +1,191 @@
+"""A workload: what is computed, declared as a function that builds an arm."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from accelbench.core.arm import Arm, require_arm
+from accelbench.core.technique import place_of_caller, refuse_taken_name, summary_of
+from accelbench.errors import BadInput, Unavailable
+from accelbench.schema.reasons import reason
+
+Size = Literal["small", "full"]
+
+
+class TrialStorage:
+    """What builders store in one build of a trial's arms for the next; it lives as long as the trial's setting.
+
+    It stays in its process: a pickled copy is empty.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[object, Any] = {}
+
+    def __reduce__(self) -> tuple[type[TrialStorage], tuple[()]]:
+        return TrialStorage, ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a run passes to every workload: the size of the problem, the user's data, the seed.
+
+    ``size`` is ``"small"`` or ``"full"``. ``seed`` is that of random inputs and weights. ``data_dir`` is the user's own
+    folder of images, None for images that accelbench makes. ``cores`` may be used by this process.
+
+    ``storage`` belongs to one trial, and is ignored when settings are compared. With ``only_check``, builders that take
+    shared options refuse options that cannot apply, and return before they build anything.
+    """
+
+    size: Size = "small"
+    seed: int = 0
+    data_dir: Path | None = None
+    cores: int = 1
+    only_check: bool = False
+    storage: TrialStorage = field(default_factory=TrialStorage, compare=False, repr=False)
+
+    def choose(self, *, small: Any, full: Any) -> Any:
+        """Return the value for this run's size: ``small`` suits two cores, ``full`` a data-centre GPU."""
+        return full if self.size == "full" else small
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A named builder of arms.
+
+    ``name`` and ``summary`` appear in reports. ``frameworks`` are the adapters under which it runs. ``unit`` names the
+    item that throughput counts, in the singular. ``builder`` receives a :class:`Setting` and the options by keyword.
+    ``place`` is the file and line of the declaration.
+
+    ``shared`` is the dataclass of the options that all workloads of a kind accept, such as all PyTorch trainings. The
+    builder receives an instance of it as its second argument.
+    """
+
+    name: str
+    frameworks: tuple[str, ...]
+    unit: str
+    summary: str
+    builder: Callable[..., Arm]
+    shared: type | None = None
+    place: str = field(default="", compare=False)
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Names of the accepted options: keyword-only parameters of the builder, and the fields of ``shared``."""
+        parameters = inspect.signature(self.builder).parameters.values()
+        return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) | self._shared_names
+
+    @property
+    def _shared_names(self) -> frozenset[str]:
+        return frozenset(each.name for each in fields(self.shared)) if self.shared else frozenset()
+
+    def build(self, setting: Setting, **options: Any) -> Arm:
+        """Build an arm.
+
+        Raises:
+            Unavailable: the workload does not accept an option, so the technique does not apply to it.
+            BadInput: the builder returned something else than an arm.
+        """
+        if unknown := sorted(options.keys() - self.options):
+            raise Unavailable(reason("no-option", workload=self.name, option=repr(unknown[0])))
+        shared = {name: options.pop(name) for name in self._shared_names & options.keys()}
+        made = self.builder(setting, *([self.shared(**shared)] if self.shared else []), **options)
+        return require_arm(made, f"the builder of {self.name}", "it must end with return Arm(step=...)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A user's own program: a PyTorch model that learns from batches, or only computes with them.
+
+    ``step`` takes the model and a batch and returns the loss, a tensor of one number. The suite sends the batch to the
+    device, calls ``step``, under autocast if that is switched on, and then makes the backward pass and a step of
+    ``optimizer``, which holds the model's parameters. Without an optimizer the model does not learn: ``step`` runs
+    without gradients, and may return any tensor.
+
+    ``loader`` is a ``torch.utils.data.DataLoader``; the baseline uses its batch size, worker processes and pinned
+    memory unless they are switched. An iteration is a whole epoch of at most ``batches`` batches.
+    """
+
+    model: Any
+    loader: Any
+    step: Callable[[Any, Any], Any]
+    optimizer: Any = None
+    batches: int = 8
+
+
+_WORKLOADS: dict[str, Workload] = {}
+
+
+def workload(*frameworks: str, unit: str, shared: type | None = None) -> Callable[[Callable[..., Any]], Workload]:
+    """Declare a workload; its name is the function's with dashes, its options are the keyword-only parameters.
+
+    Args:
+        frameworks: names of the adapters under which it runs, such as ``"torch"``.
+        unit: the item that throughput counts, in the singular, such as ``"image"``.
+        shared: a dataclass whose fields are further options; the function receives an instance as second argument.
+
+    Raises:
+        BadInput: there is another workload of this name.
+    """
+    place = place_of_caller()
+
+    def declare(declared: Callable[..., Any]) -> Workload:
+        return register_workload(
+            Workload(
+                name=declared.__name__.replace("_", "-"),
+                frameworks=frameworks,
+                unit=unit,
+                summary=summary_of(declared),
+                builder=declared,
+                shared=shared,
+                place=place,
+            )
+        )
+
+    return declare
+
+
+def register_workload(declared: Workload) -> Workload:
+    """Add a workload to the catalogue and return it: for families of workloads that share a builder.
+
+    Raises:
+        BadInput: there is another workload of this name.
+    """
+    declared = declared if declared.place else replace(declared, place=place_of_caller())
+    refuse_taken_name(f"workload {declared.name!r}", declared.place, lambda: _WORKLOADS.get(declared.name))
+    _WORKLOADS[declared.name] = declared
+    return declared
+
+
+def import_installed(module: str, install: str) -> Any:
+    """Return a module of a package that not everybody has: builders import by this what they need.
+
+    Raises:
+        Unavailable: the package is not installed; the message says what pip must ``install``.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise Unavailable(reason("not-installed", package=str(error.name), install=install)) from None
+
+
+def declared_workloads() -> tuple[Workload, ...]:
+    """Return every declared workload, by name."""
+    return tuple(_WORKLOADS[name] for name in sorted(_WORKLOADS))
+
+
+def find_workload(name: str) -> Workload:
+    """Return the declared workload of that name.
+
+    Raises:
+        BadInput: no workload has this name; the message lists those that exist.
+    """
+    try:
+        return _WORKLOADS[name]
+    except KeyError:
+        known = ", ".join(sorted(_WORKLOADS)) or "none are declared"
+        raise BadInput(f"unknown workload {name!r}; expected one of: {known}") from None

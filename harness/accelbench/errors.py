@@ -1,0 +1,46 @@
+"""Exceptions raised on purpose. Each message is one line: what came, what was expected, the way out.
+
+An error may be raised with a `schema.reasons.Reason` instead of a text; its message is then the reason's wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class AccelbenchError(Exception):
+    """Anything that accelbench raises on purpose."""
+
+
+class BadInput(AccelbenchError):
+    """The user gave something that cannot be used. The message names it and the way out."""
+
+
+class BadLevels(BadInput):
+    """The levels that a technique declares cannot be offered."""
+
+
+class Unavailable(AccelbenchError):
+    """This arm cannot run on this machine, which skips it. The message says why."""
+
+
+class LazyOutput(BadInput):
+    """A step returned a promise in place of its result, so the time of the step is not the time of the work."""
+
+
+class UnreadableResult(BadInput):
+    """A result file is truncated, has a newer schema, or was not written by accelbench."""
+
+
+def check_choice(value: T, choices: Collection[T], what: str) -> T:
+    """Return a value that is one of the choices.
+
+    Raises:
+        BadInput: it is none of them; the message says ``what`` was to be chosen, and lists them.
+    """
+    if value not in choices:
+        raise BadInput(f"unknown {what} {value!r}; expected one of: {', '.join(map(str, choices))}")
+    return value

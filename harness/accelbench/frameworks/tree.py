@@ -1,0 +1,120 @@
+"""Values nested in tuples, lists and mappings, as steps return them and arms show their inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import UserDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MemberDescriptorType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from accelbench.core import DeferredOutput
+from accelbench.errors import LazyOutput
+from accelbench.frameworks import containers
+
+_EMPTY: dict[Any, Any] = {}
+_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))  # no other type derives from these
+
+
+def tree_leaves(value: Any) -> Iterator[Any]:
+    """Yield the values in ``value``, however nested; None counts as empty."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from tree_leaves(part)
+    elif value is not None:
+        yield value
+
+
+def stored_leaves(value: Any) -> Iterator[Any]:
+    """Yield the values that an output holds in memory, however nested, without calling any method of its containers.
+
+    Containers are dictionaries, lists, tuples, sets and dataclasses, also of derived types, ``UserDict``,
+    ``SimpleNamespace``, structured arrays, arrays of containers, tables and sparse matrices. They are read as their
+    built-in type does, past methods that a derived type overrides and that may compute. A ``DeferredOutput`` is read,
+    since it says that it was not. What is no container is a leaf; None counts as empty.
+
+    Raises:
+        LazyOutput: a dataclass computes a field when it is read.
+    """
+    parts = _stored_parts(value)
+    if parts is not None:
+        for part in parts:
+            yield from stored_leaves(part)
+    elif value is not None:
+        yield value
+
+
+def _stored_parts(value: Any) -> Sequence[Any] | None:
+    """Return what a container holds, None for anything else, such as what only calls itself one."""
+    if value.__class__ is not type(value):
+        return None
+    if isinstance(value, dict):
+        return list(dict.values(value))
+    if isinstance(value, tuple):
+        return list(tuple.__iter__(value))
+    if isinstance(value, list):
+        return list(list.__iter__(value))
+    if isinstance(value, deque):
+        return list(deque.__iter__(value))
+    if isinstance(value, set | frozenset):
+        return [np.fromiter(_in_order(frozenset(value)), dtype=object, count=len(frozenset(value)))]
+    if isinstance(value, _VIEWS):
+        return [*value]
+    if type(value) is DeferredOutput:
+        return list(value.values())
+    if isinstance(value, UserDict):
+        return [vars(value).get("data")]
+    if isinstance(value, SimpleNamespace):
+        return list(vars(value).values())
+    if isinstance(value, np.ndarray | np.void):
+        return _parts_of_array(np.asarray(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [_stored_field(value, field.name) for field in dataclasses.fields(value)]
+    return containers.parts_of(value)
+
+
+def _parts_of_array(array: np.ndarray) -> Sequence[Any] | None:
+    """Return the fields of a structured array, or the values of one whose elements are arrays or other containers."""
+    if array.dtype.names:
+        return [array[name] for name in array.dtype.names]
+    if array.dtype.kind == "O" and any(isinstance(part, np.ndarray | list | tuple | dict) for part in array.flat):
+        return list(array.flat)
+    return None
+
+
+def _in_order(values: frozenset[Any]) -> list[Any]:
+    """Return the values of a set, which may be of several types, in an order that does not depend on the set."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
+
+
+def _stored_field(value: Any, name: str) -> Any:
+    stored = getattr(value, "__dict__", {})
+    if name in stored:
+        return stored[name]
+    if isinstance(getattr(type(value), name, None), MemberDescriptorType):  # a slot
+        return getattr(value, name)
+    raise LazyOutput(
+        f"the step returned a {type(value).__name__} whose {name} may be computed only when it is read, after the "
+        "clock has stopped; return an array, a number, or a tuple or mapping of these"
+    )
+
+
+def tree_map(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return ``value``, nested as it is, with every leaf changed, in the order of :func:`tree_leaves`."""
+    if isinstance(value, Mapping):
+        return {key: tree_map(part, change) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        changed = [tree_map(part, change) for part in value]
+        if hasattr(value, "_make"):  # a named tuple
+            return value._make(changed)
+        if hasattr(value, "n_sequence_fields"):  # one of a C extension, as PyTorch's maximum returns
+            return type(value)(changed)
+        return tuple(changed) if isinstance(value, tuple) else changed
+    return None if value is None else change(value)

@@ -1,0 +1,290 @@
+"""Load the history in a folder or at a URL: every result file once, in the order in which the runs were made.
+
+Parsing a result takes about a tenth of a second, so what many files hold is cached in one Parquet file per location in
+the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or the
+ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from accelbench.errors import UnreadableResult
+from accelbench.files import cache_folder, write_atomically
+from accelbench.history.observations import (
+    RUN_COLUMNS,
+    TEXTS,
+    UNMEASURED_COLUMNS,
+    History,
+    describe_runs,
+    observe_arms,
+    set_types,
+)
+from accelbench.locations import Entry, Storage, open_storage
+from accelbench.results.load import Result, as_result, nothing_in
+from accelbench.schema.result import SCHEMA_VERSION
+from accelbench.schema.result_json import PARTS, from_json
+from accelbench.schema.safe_json import document_in, shown, unreadable_in_one_line
+from accelbench.text import list_some
+from accelbench.units import count, plural
+
+MIN_FILES_TO_CACHE = 24  # fewer files are parsed about as fast as a cache is read
+_CACHE_VERSION = f"1, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
+_METADATA = b"accelbench"
+_BATCH_FILES = 16  # files read together: remote ones are fetched concurrently, and memory stays bounded
+_SLOW_S = 2  # reading for longer shows a progress bar
+_MAX_NAMED = 3  # runs or files in a remark
+_FILE_COLUMNS = ("file", "size_bytes", "mark", *RUN_COLUMNS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Files:
+    """What readable files hold: a row per file in ``files``; the other tables name the file in their column ``run``."""
+
+    files: pd.DataFrame
+    observations: pd.DataFrame
+    unmeasured: pd.DataFrame
+
+
+def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History:
+    """Return the history in a file, in a folder and the folders below it, or at a URL that fsspec knows.
+
+    Each run occurs once, in the order in which the runs were made. A file that cannot be read becomes a remark.
+    ``opened`` are results that were read before; their files are not read again.
+
+    Raises:
+        BadInput: the location cannot be reached, or holds no result.
+    """
+    storage = open_storage(location)
+    entries = storage.entries()
+    cache = _cache_path(storage.location) if len(entries) >= MIN_FILES_TO_CACHE else None
+    known = (_read_cache(cache) if cache else None) or _EMPTY
+    current, unreadable = _update(known, storage, entries, {result.path: result for result in opened})
+    if cache and current is not known:
+        _write_cache(cache, current)
+    if current.files.empty:
+        raise nothing_in(storage.location, unreadable)
+    files = current.files.assign(path=[storage.address(file) for file in current.files["file"]])
+    files, duplicates = _without_duplicates(files)
+    runs = _in_order(files)
+    return History(
+        runs=runs[[*RUN_COLUMNS]],
+        observations=_in_order_of_runs(current.observations, runs),
+        unmeasured=_in_order_of_runs(current.unmeasured, runs),
+        remarks=tuple(map(shown, (*_remark_unreadable(unreadable), *duplicates, *_remark_clock(runs)))),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _update(
+    known: _Files, storage: Storage, entries: Sequence[Entry], opened: Mapping[str, Result]
+) -> tuple[_Files, list[UnreadableResult]]:
+    """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read."""
+    columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
+    cached = set(zip(*columns, strict=True))
+    stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
+    unchanged = {entry.name for entry in entries} - {entry.name for entry in stale}
+    unreadable: list[UnreadableResult] = []
+    fresh = [_tabulate(batch) for batch in _read_batches(storage, stale, opened, unreadable) if batch]
+    if not fresh and len(unchanged) == len(known.files):
+        return known, unreadable
+    kept = {
+        name: table[table["file" if name == "files" else "run"].astype(str).isin(unchanged)]
+        for name, table in vars(known).items()
+    }
+    parts = {name: [kept[name], *(getattr(each, name) for each in fresh)] for name in kept}
+    joined = {
+        name: pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+        for name, tables in parts.items()
+    }
+    joined["observations"] = set_types(joined["observations"])
+    return _Files(**joined), unreadable
+
+
+def _read_batches(
+    storage: Storage, entries: Sequence[Entry], opened: Mapping[str, Result], unreadable: list[UnreadableResult]
+) -> Iterator[list[tuple[Entry, Result]]]:
+    """Yield the results of some entries at a time, and append those that cannot be read to ``unreadable``."""
+    text = "Reading results: {n_fmt} of {total_fmt} files, about {remaining} left"
+    with tqdm(total=len(entries), bar_format=text, delay=_SLOW_S, leave=False, disable=None) as progress:
+        for start in range(0, len(entries), _BATCH_FILES):
+            batch = entries[start : start + _BATCH_FILES]
+            unopened = [entry for entry in batch if storage.address(entry.name) not in opened]
+            contents = dict(zip((entry.name for entry in unopened), storage.read(unopened), strict=True))
+            results = []
+            for entry in batch:
+                address = storage.address(entry.name)
+                try:
+                    results.append((entry, opened.get(address) or _parse(entry, address, contents[entry.name])))
+                except UnreadableResult as error:
+                    unreadable.append(error)
+            yield results
+            progress.update(len(batch))
+
+
+def _parse(entry: Entry, address: str, content: bytes | UnreadableResult) -> Result:
+    if isinstance(content, UnreadableResult):
+        raise content
+    with unreadable_in_one_line(address):
+        document = document_in(content, *PARTS, "datetime") or {}
+    return as_result(entry.name, document.get("datetime"), from_json(document, source=address))
+
+
+def _tabulate(batch: Sequence[tuple[Entry, Result]]) -> _Files:
+    names = [entry.name for entry, _ in batch]
+    files = describe_runs([result for _, result in batch]).assign(
+        file=names, size_bytes=[entry.size_bytes for entry, _ in batch], mark=[entry.mark for entry, _ in batch]
+    )
+    observations, unmeasured = observe_arms([result for _, result in batch], names)
+    return _Files(files=files[[*_FILE_COLUMNS]], observations=observations, unmeasured=unmeasured)
+
+
+_EMPTY = _Files(
+    files=pd.DataFrame(columns=[*_FILE_COLUMNS]),
+    observations=pd.DataFrame(columns=[*TEXTS]),
+    unmeasured=pd.DataFrame(columns=[*UNMEASURED_COLUMNS]),
+)
+
+
+def _without_duplicates(files: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the files without those that hold the same run as another one, and a remark on these.
+
+    Runs are the same where one machine finished them in the same microsecond. A file with a number is preferred.
+    """
+    ordered = files.assign(unnumbered=files["number"] == 0).sort_values(["unnumbered", "file"], ignore_index=True)
+    original = ordered.groupby(["machine", "taken"], dropna=True)["path"].transform("first").fillna(ordered["path"])
+    duplicate = ordered["path"] != original
+    if not duplicate.any():
+        return ordered, []
+    pairs = [f"{path} as {first}" for path, first in zip(ordered["path"], original, strict=True) if path != first]
+    remark = (
+        f"{plural(len(pairs), 'file')} left out, since another one holds the same run: {list_some(pairs, _MAX_NAMED)}"
+    )
+    return ordered[~duplicate], [remark]
+
+
+def _in_order(files: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs in the order in which they were made, with unique names and ``clock_agrees``.
+
+    Numbers in a folder ascend as runs are made, whatever the clock says. The clock orders the runs of different
+    folders. Of the runs of a folder the largest set whose times ascend with the numbers is believed; the others take
+    the time of the run before.
+    """
+    taken = files["taken"]
+    times = pd.Series(np.where(taken.isna(), np.nan, taken.astype("int64")), files.index)
+    clock_agrees = pd.Series(True, index=files.index)
+    numbered = files[files["number"] > 0]
+    folders = [file.rpartition("/")[0] for file in numbered["file"]]
+    for _, series in numbered.groupby([folders, numbered["machine"]], sort=False):
+        rows = series.assign(time=times[series.index]).sort_values(["number", "time"]).index
+        timed = rows[times[rows].notna()]
+        ascending = timed[longest_ascending(times[timed].tolist())]
+        clock_agrees[timed.difference(ascending)] = False
+        times[rows] = times[rows].where(rows.isin(ascending)).ffill().bfill()
+    order = pd.DataFrame({"time": times.fillna(-np.inf), "number": files["number"], "file": files["file"]})
+    rows = order.sort_values(["time", "number", "file"]).index
+    runs = files.assign(clock_agrees=clock_agrees).loc[rows].reset_index(drop=True)
+    repeats = runs.groupby("run").cumcount()
+    names = [f"{name} ({again + 1})" if again else name for name, again in zip(runs["run"], repeats, strict=True)]
+    return runs.assign(run=names)
+
+
+def longest_ascending(values: Sequence[float]) -> list[int]:
+    """Return the positions of a longest subsequence that does not descend.
+
+    Fredman, "On computing the length of longest increasing subsequences", Discrete Mathematics 11 (1975).
+    """
+    ends: list[float] = []  # the smallest value in which a subsequence of each length ends
+    positions: list[int] = []
+    before: list[int] = []
+    for position, value in enumerate(values):
+        length = bisect_right(ends, value)
+        before.append(positions[length - 1] if length else -1)
+        ends[length : length + 1] = [value]
+        positions[length : length + 1] = [position]
+    found = []
+    position = positions[-1] if positions else -1
+    while position >= 0:
+        found.append(position)
+        position = before[position]
+    return found[::-1]
+
+
+def _in_order_of_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the runs, in their order and under their names instead of those of their files."""
+    positions = pd.Index(runs["file"]).get_indexer(table["run"].astype(str))
+    rows = np.argsort(positions, kind="stable")
+    rows = rows[np.searchsorted(positions[rows], 0) :]
+    named = pd.Categorical.from_codes(positions[rows], categories=pd.Index(runs["run"]))
+    ordered = table.take(rows).assign(run=named)
+    texts = ordered.select_dtypes("category").columns.drop("run")
+    return ordered.assign(**{name: ordered[name].cat.remove_unused_categories() for name in texts}).reset_index(
+        drop=True
+    )
+
+
+def _remark_unreadable(unreadable: Sequence[UnreadableResult]) -> Iterator[str]:
+    if len(unreadable) == 1:
+        yield str(unreadable[0])
+    elif unreadable:
+        yield f"{plural(len(unreadable), 'file')} cannot be read, such as {unreadable[0]}"
+
+
+def _remark_clock(runs: pd.DataFrame) -> Iterator[str]:
+    for machine, found in runs[~runs["clock_agrees"]].groupby("machine", sort=False):
+        disagreeing = f"{plural(len(found), 'run')} of {count((runs['machine'] == machine).sum())}"
+        yield (
+            f"{machine}: the clock and the numbers disagree on when {disagreeing} were made, and the numbers decide: "
+            f"{list_some(found['run'], _MAX_NAMED)}"
+        )
+
+
+def _cache_path(location: str) -> Path:
+    return cache_folder() / "history" / f"{hashlib.sha256(location.encode()).hexdigest()[:20]}.parquet"
+
+
+def _read_cache(path: Path) -> _Files | None:
+    """Return what is cached, or None where there is no intact cache of this version."""
+    # Whatever is wrong with the cache, the files that it is derived from are still there.
+    with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
+        table = pq.read_table(path)
+        stored = json.loads(table.schema.metadata[_METADATA])
+        if stored["version"] == _CACHE_VERSION:
+            files = pd.DataFrame(stored["files"], columns=[*_FILE_COLUMNS])
+            return _Files(
+                files=files.assign(taken=pd.to_datetime(files["taken"], utc=True, format="ISO8601")),
+                observations=set_types(table.to_pandas()),
+                unmeasured=pd.DataFrame(stored["unmeasured"], columns=[*UNMEASURED_COLUMNS]),
+            )
+    return None
+
+
+def _write_cache(path: Path, content: _Files) -> None:
+    """Write the cache; where that fails, everything works without one."""
+    taken = pd.Series([None if pd.isna(time) else time.isoformat() for time in content.files["taken"]], dtype=object)
+    stored: dict[str, Any] = {
+        "version": _CACHE_VERSION,
+        "files": content.files.assign(taken=taken.to_numpy()).to_numpy().tolist(),
+        "unmeasured": content.unmeasured.astype(object).to_numpy().tolist(),
+    }
+    table = pa.Table.from_pandas(content.observations, preserve_index=False)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: json.dumps(stored).encode()})
+    body = io.BytesIO()
+    pq.write_table(table, body, compression="zstd")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, body.getvalue())

@@ -1,0 +1,186 @@
+"""The tables that a history consists of: one row per measured arm and run, and one row per run.
+
+Columns of the observations; texts are categoricals, and the runs stand in the order in which they were made:
+
+    run             the run, such as ``machine/0042_nightly``
+    case            the arm: the trial's id and the arm's level, the same in every run
+    trial, module, framework, workload, problem, fixed
+                    as in :func:`accelbench.results.tabulate_arms`; ``problem`` and ``fixed`` in words
+    technique, level, against
+                    what is switched, to which level and from which; ``technique`` is "" for a baseline
+    baseline        whether the arm is its trial's baseline
+    ablation        whether the arm only takes a part of the work away
+    unit            what an item is
+    size            of the problems, as the settings say: ``small`` or ``full``; "" where the file does not say. Runs
+                    with cold caches have sizes of their own, such as ``full, cold cache``: they share no series
+    log_s           natural logarithm of the median seconds per item
+    log_effect, log_low, log_high
+                    of the speedup and its interval, which may be unbounded; missing for a baseline
+    verdict, pairs, workers, paired
+                    of the effect; missing for a baseline
+
+Columns of the runs:
+
+    run, path, number, name, taken, machine
+                    the run and its file; ``taken`` in UTC, missing where the file does not say
+    identity        what the machine is, as JSON
+    configuration   how the machine was set up, as JSON of names and values, keys sorted
+    settings        the run's own settings, as JSON
+    size            the size of all observations of the run
+    interrupted     whether the run was stopped before its end
+    schema          the schema version of its file; only where files were read
+
+``unmeasured`` has one row per arm without a speed: ``run``, ``case``, the columns of an observation that describe the
+arm, ``outcome`` and ``reason``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from accelbench.errors import UnreadableResult
+from accelbench.results.arm_table import tabulate_arms
+from accelbench.results.load import Result
+from accelbench.text import format_levels
+
+_COPIED = (
+    "trial", "module", "framework", "workload", "level", "against", "baseline", "unit", "verdict", "pairs", "workers",
+    "paired", "ablation",
+)  # fmt: skip
+TEXTS = (
+    "run", "case", "trial", "module", "framework", "workload", "problem", "fixed", "technique", "level", "against",
+    "unit", "size", "verdict",
+)  # fmt: skip
+RUN_COLUMNS = (
+    "run", "path", "number", "name", "taken", "machine", "identity", "configuration", "settings", "size", "interrupted",
+)  # fmt: skip
+UNMEASURED_COLUMNS = (
+    "run", "case", "framework", "workload", "problem", "fixed", "technique", "level", "against", "outcome", "reason",
+)  # fmt: skip
+_DEFAULT_ALPHA = 0.01  # of a run's intervals, where its settings do not say
+KINDS = {
+    "baseline": "bool",
+    "ablation": "bool",
+    "paired": "boolean",
+    "pairs": "Int64",
+    "workers": "Int64",
+    **dict.fromkeys(("log_s", "log_effect", "log_low", "log_high"), "float64"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """Runs in the order in which they were made, and what was observed in them.
+
+    ``remarks`` are sentences on the quality of the files, including those that are ``unreadable`` and left out.
+    """
+
+    runs: pd.DataFrame
+    observations: pd.DataFrame
+    unmeasured: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*UNMEASURED_COLUMNS]))
+    remarks: tuple[str, ...] = ()
+    unreadable: tuple[UnreadableResult, ...] = ()
+
+
+def _run_name(result: Result) -> str:
+    """Return the name of a run in a history, such as ``machine/0042_nightly``."""
+    number = f"{result.number:04}_" if result.number else ""
+    return f"{result.run.machine}/{number}{result.name}"
+
+
+def describe_runs(results: Sequence[Result]) -> pd.DataFrame:
+    """Return one row per run, in the order given."""
+    runs = pd.DataFrame([_describe_run(result) for result in results], columns=[*RUN_COLUMNS])
+    return runs.astype({"taken": "datetime64[us, UTC]", "number": int, "interrupted": bool})
+
+
+def observe(results: Sequence[Result], names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return one row per measured arm of every run, in the order given, under ``names`` or the runs' own names."""
+    return observe_arms(results, names)[0]
+
+
+def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the observations of runs, and a row for every arm of theirs without a speed."""
+    arms = tabulate_arms(results)
+    if arms.empty:
+        return set_types(pd.DataFrame(columns=[*TEXTS, *KINDS])), pd.DataFrame(columns=[*UNMEASURED_COLUMNS])
+    counts = [sum(len(trial.arms) for trial in result.run.trials) for result in results]
+    of_run = {"run": names or [_run_name(result) for result in results], "size": [_size(result) for result in results]}
+    arms = arms.assign(
+        **{name: np.repeat(np.array(values, object), counts) for name, values in of_run.items()},
+        case=arms["trial"] + "|" + arms["level"],
+        technique=arms["switched"].where(~arms["baseline"], ""),
+        problem=[format_levels(problem) for problem in arms["problem"]],
+        fixed=[format_levels(fixed) for fixed in arms["fixed"]],
+    )
+    timed = arms[arms["s_per_item"].gt(0)]
+    with np.errstate(divide="ignore"):
+        logs = {f"log_{name}": np.log(timed[name]) for name in ("low", "high")}
+    timed = timed[["run", "size", "case", "technique", "problem", "fixed", *_COPIED]].assign(
+        log_s=np.log(timed["s_per_item"]), log_effect=np.log(timed["speedup"]), **logs
+    )
+    unmeasured = arms.loc[arms["outcome"] != "measured", [*UNMEASURED_COLUMNS]].reset_index(drop=True)
+    reasons = ["" if each is None else str(each) for each in unmeasured["reason"]]
+    return set_types(timed), unmeasured.assign(reason=reasons)
+
+
+def set_types(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return observations whose texts are categoricals: names of a hundred characters occur in hundreds of runs."""
+    texts = {
+        name: pd.Categorical(observations[name], categories=observations[name].dropna().unique()) for name in TEXTS
+    }
+    return observations.astype(KINDS).assign(**texts).reset_index(drop=True)
+
+
+def pivot(observed: pd.DataFrame, value: str, keys: Sequence[str], runs: Sequence[str]) -> pd.DataFrame:
+    """Return a value with a row per arm, indexed by ``keys``, and a column per run; NaN where a run lacks the arm."""
+    here = observed[observed["run"].isin(list(runs)) & observed[value].notna()]
+    index = here[[*keys, "run"]].astype(dict.fromkeys({*keys, "run"} - {"baseline"}, str))
+    table = here[[value]].groupby([index[name] for name in index]).mean()[value].unstack("run")
+    return table.reindex(columns=list(runs)).astype(float)
+
+
+def standard_errors(observed: pd.DataFrame, keys: Sequence[str], runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the standard errors of effects that the runs' own intervals suggest, laid out as `pivot` does."""
+    low, high = (pivot(observed, name, keys, runs["run"].tolist()) for name in ("log_low", "log_high"))
+    return (high - low) / 2 / [_interval_deviate(settings) for settings in runs["settings"]]
+
+
+def _interval_deviate(settings: str) -> float:
+    """Return how many standard errors half of a run's intervals spans, were they normal; settings are JSON."""
+    given = json.loads(settings).get("alpha") if settings else None
+    alpha = float(given) if isinstance(given, int | float) and 0 < given < 1 else _DEFAULT_ALPHA
+    return float(norm.isf(alpha / 2))
+
+
+def _describe_run(result: Result) -> dict[str, Any]:
+    environment = result.run.environment
+    return {
+        "run": _run_name(result),
+        "path": result.path,
+        "number": result.number,
+        "name": result.name,
+        "taken": pd.Timestamp(result.taken) if result.taken else pd.NaT,
+        "machine": result.run.machine,
+        "identity": _as_json(asdict(environment.identity)),
+        "configuration": _as_json(environment.configuration),
+        "settings": _as_json(result.run.settings),
+        "size": _size(result),
+        "interrupted": result.run.interrupted,
+    }
+
+
+def _size(result: Result) -> str:
+    settings = result.run.settings
+    return f"{settings.get('size', '')}{', cold cache' if settings.get('cache') == 'cold' else ''}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,1 @@
+"""Measuring: the referee, the checks, the worker processes, interference."""

@@ -1,0 +1,1 @@
+"""Checks that an arm must pass to have a speed."""

@@ -1,0 +1,1 @@
+"""What an arm costs besides time."""

@@ -1,0 +1,285 @@
+"""One result of a trial from its visits, and which visits are still to be made.
+
+A visit is one fresh build of a trial's arms in one fresh worker. Visits lie apart in time, so their medians differ by
+what changes from run to run: where the host puts the cores, where arrays lie, the other load of the machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+import numpy as np
+
+from accelbench.core import Contrast, Plan, Trial
+from accelbench.measuring.moderated_variance import (
+    Prior,
+    VisitPairs,
+    fit_prior,
+    judge_visits,
+    variance_of_mean,
+    variance_within,
+)
+from accelbench.measuring.statistics import Judgement, effect_of, timing_across
+from accelbench.measuring.trial_result import Pairs, TrialResult
+from accelbench.schema.reasons import Reason, reason
+from accelbench.schema.result import ArmRecord, Effect, Outcome, Visit, VisitEffect
+from accelbench.schema.verdict import verdict
+from accelbench.text import format_levels
+
+EarlierSpeedups = Mapping[Contrast, Sequence[float]]  # the log speedups of each contrast in earlier runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredVisit:
+    """One visit of a trial and what it measured."""
+
+    visit: Visit
+    result: TrialResult
+
+
+USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
+MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
+
+
+def mark_page_faults(visits: Sequence[MeasuredVisit]) -> list[MeasuredVisit]:
+    """Return the visits; those in which an arm had far more page faults than in the others are marked as odd."""
+    marked = []
+    for number, measured in enumerate(visits):
+        others = [other.result.arms for place, other in enumerate(visits) if place != number]
+        found = next(filter(None, map(_find_faults, measured.result.arms, *others)), None) if len(others) > 1 else None
+        odd = [*measured.visit.odd, *([found] if found else [])]
+        marked.append(replace(measured, visit=replace(measured.visit, odd=odd)))
+    return marked
+
+
+def _find_faults(arm: ArmRecord, *others: ArmRecord) -> Reason | None:
+    known = [faults for faults in map(_page_faults, others) if faults is not None]
+    faults = _page_faults(arm)
+    if faults is None or not known:
+        return None
+    usual = float(np.median(known))
+    if faults <= MANY_FAULTS_TIMES * usual + MANY_FAULTS:
+        return None
+    return reason("many-page-faults", arm=format_levels(arm.levels), faults=faults, usual=usual)
+
+
+def _page_faults(arm: ArmRecord) -> float | None:
+    return arm.timing.page_faults if arm.timing else None
+
+
+def usual_visits(visits: Sequence[MeasuredVisit]) -> list[int]:
+    """Return the numbers of the visits on which effects rest: those in the usual state, or all if these are too few."""
+    usual = [number for number, measured in enumerate(visits) if not measured.visit.odd]
+    return usual if len(usual) >= min(USUAL_LEAST, len(visits)) else list(range(len(visits)))
+
+
+def pairs_of(visits: Sequence[MeasuredVisit]) -> dict[Contrast, dict[int, VisitPairs]]:
+    """Return the pairs of each contrast in the visits on which effects rest, by the number of the visit.
+
+    Disturbed pairs are left out where at least half of a visit's pairs are undisturbed.
+    """
+    found: dict[Contrast, dict[int, VisitPairs]] = {}
+    for number in usual_visits(visits):
+        for contrast, pairs in visits[number].result.pairs.items():
+            found.setdefault(contrast, {})[number] = VisitPairs(builds=_undisturbed(pairs))
+    return found
+
+
+def _undisturbed(pairs: Pairs) -> tuple[tuple[float, ...], ...]:
+    """Return the log speedups of each build in which any are left."""
+    enough = 2 * sum(pairs.undisturbed) >= len(pairs.undisturbed)
+    ends = [*pairs.build_starts, len(pairs.log_ratios)]
+    builds = (
+        tuple(pairs.log_ratios[place] for place in range(first, end) if pairs.undisturbed[place] or not enough)
+        for first, end in pairwise([0, *ends])
+    )
+    return tuple(filter(None, builds))
+
+
+def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) -> Prior:
+    """Return the prior that the effects of these trials give, each with its earlier runs."""
+    effects = [
+        (list(by_visit.values()), earlier.get(contrast, ()))
+        for visits, earlier in trials
+        for contrast, by_visit in pairs_of(visits).items()
+    ]
+    return fit_prior(
+        [variance_of_mean([pairs.median for pairs in by_visit], before) for by_visit, before in effects],
+        within=[variance_within(by_visit) for by_visit, _ in effects],
+        visits=float(np.mean([len(by_visit) for by_visit, _ in effects])) if effects else 1.0,
+    )
+
+
+def _judge(
+    visits: Sequence[MeasuredVisit],
+    by_contrast: Mapping[Contrast, Mapping[int, VisitPairs]],
+    plan: Plan,
+    prior: Prior,
+    earlier: EarlierSpeedups,
+) -> dict[Contrast, Judgement]:
+    """Return the judgement of each contrast whose arms have not failed in any visit so far."""
+    failed = _failures(visits)
+    found = {contrast: by_visit for contrast, by_visit in by_contrast.items() if failed.keys().isdisjoint(contrast)}
+    alpha = plan.alpha_each(len(found))
+    return {
+        contrast: judge_visits(
+            list(by_visit.values()), prior=prior, alpha=alpha, noise=plan.noise, earlier=earlier.get(contrast, ())
+        )
+        for contrast, by_visit in found.items()
+    }
+
+
+def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> TrialResult:
+    """Return one result of a trial from its visits; an arm that failed in one of them has failed.
+
+    What is no time, such as memory and placement, is that of the first visit. A plan of one visit has no spread between
+    visits; its intervals are those of the pairs and hold for that visit alone.
+    """
+    results = [measured.result for measured in visits]
+    if plan.visits == 1:
+        return results[-1]
+    by_contrast = pairs_of(visits)
+    judgements = _judge(visits, by_contrast, plan, prior, earlier)
+    effects: list[list[Effect]] = [[] for _ in results[0].arms]
+    for contrast, judgement in judgements.items():
+        effects[contrast.arm].append(
+            _effect(results, contrast, judgement, by_contrast[contrast], len(earlier.get(contrast, ())))
+        )
+    samples_s = [tuple(chain(*each)) for each in zip(*(result.samples_s for result in results), strict=True)]
+    of_each_arm = zip(*(result.arms for result in results), strict=True)
+    return TrialResult(
+        arms=[_arm(*each) for each in zip(of_each_arm, samples_s, effects, strict=True)],
+        samples_s=samples_s,
+        pairs={contrast: _all_pairs(results, contrast) for contrast in judgements},
+        stated_work=results[0].stated_work,
+        span_s=sum(result.span_s for result in results),
+        disturbance={key: _worst(key, results) for key in _shared_keys(results)},
+        remarks=[
+            *_worst_of_each(chain(*(result.remarks for result in results))),
+            *(_remark_odd(visits) if by_contrast else []),
+        ],
+    )
+
+
+def _worst_of_each(remarks: Iterable[Reason]) -> list[Reason]:
+    """Return for each code the remark with the greatest number."""
+    worst: dict[str, Reason] = {}
+    for remark in remarks:
+        known = worst.setdefault(remark.code, remark)
+        worst[remark.code] = max(known, remark, key=_greatest_number)
+    return list(worst.values())
+
+
+def _greatest_number(remark: Reason) -> float:
+    return max((value for value in remark.values.values() if isinstance(value, int | float)), default=0.0)
+
+
+def _remark_odd(visits: Sequence[MeasuredVisit]) -> list[Reason]:
+    odd = [measured.visit.odd[0] for measured in visits if measured.visit.odd]
+    if not odd:
+        return []
+    if len(usual_visits(visits)) < len(visits):
+        return [reason("odd-visits-left-out", odd=len(odd), visits=len(visits), cause=odd[0])]
+    return [reason("odd-visits", odd=len(odd), visits=len(visits), cause=odd[0])]
+
+
+def _effect(
+    results: Sequence[TrialResult],
+    contrast: Contrast,
+    judgement: Judgement,
+    by_visit: Mapping[int, VisitPairs],
+    earlier_runs: int,
+) -> Effect:
+    against = results[0].arms[contrast.against].levels
+    builds = list(chain(*(pairs.builds for pairs in by_visit.values())))
+    seen = [effect for number in by_visit if (effect := results[number].arms[contrast.arm].effect_over(against))]
+    return replace(
+        effect_of(judgement, builds, against, builds=len(builds) if len(builds) > len(by_visit) else 1),
+        paired=all(effect.paired for effect in seen),
+        workers=len(by_visit),
+        earlier_runs=earlier_runs,
+        visits=tuple(
+            _visit_effect(
+                number, VisitPairs(builds=_undisturbed(result.pairs[contrast])), in_interval=number in by_visit
+            )
+            for number, result in enumerate(results)
+            if contrast in result.pairs
+        ),
+    )
+
+
+def _visit_effect(number: int, pairs: VisitPairs, *, in_interval: bool) -> VisitEffect:
+    return VisitEffect(
+        visit=number, log_speedup=round(pairs.median, 6), pairs=len(pairs.log_ratios), in_interval=in_interval
+    )
+
+
+def _arm(arms: Sequence[ArmRecord], samples_s: Sequence[float], effects: list[Effect]) -> ArmRecord:
+    """Return one record of an arm from those of its visits."""
+    if failed := [arm for arm in arms if arm.outcome != "measured"]:
+        return replace(failed[0], effects=[], timing=None)
+    timings = [arm.timing for arm in arms if arm.timing is not None]
+    joined = replace(arms[0], flags=list(dict.fromkeys(chain(*(arm.flags for arm in arms)))), effects=effects)
+    return replace(joined, timing=timing_across(timings, samples_s)) if timings else joined
+
+
+def _all_pairs(results: Sequence[TrialResult], contrast: Contrast) -> Pairs:
+    pairs = [result.pairs[contrast] for result in results if contrast in result.pairs]
+    return Pairs(
+        log_ratios=tuple(chain(*(each.log_ratios for each in pairs))),
+        undisturbed=tuple(chain(*(each.undisturbed for each in pairs))),
+    )
+
+
+def _worst(key: str, results: Sequence[TrialResult]) -> float:
+    """Return the worst figure of the visits: the lowest of a clock, the highest of anything else."""
+    return (min if "_clock_" in key else max)(result.disturbance[key] for result in results)
+
+
+def _shared_keys(results: Sequence[TrialResult]) -> set[str]:
+    return set.intersection(*(set(result.disturbance) for result in results))
+
+
+def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Trial:
+    """Return the trial as its next visit measures it, with what earlier ones have shown of its arms."""
+    spreads = {
+        place: arm.price.repeats_within
+        for measured in visits[:1]
+        for place, arm in enumerate(measured.result.arms)
+        if arm.price and arm.price.repeats_within
+    }
+    return replace(trial, plan=trial.plan.of_visit(number), failures=_failures(visits), spreads=spreads)
+
+
+def _failures(visits: Sequence[MeasuredVisit]) -> dict[int, tuple[Outcome, Reason | None]]:
+    """Return the outcomes and reasons of the arms that failed in a visit, by their places."""
+    return {
+        place: (arm.outcome, arm.reason)
+        for measured in visits
+        for place, arm in enumerate(measured.result.arms)
+        if arm.outcome != "measured"
+    }
+
+
+def may_go_on(trial: Trial, visits: Sequence[MeasuredVisit]) -> bool:
+    """Return whether another visit of the trial would show anything: some arm is left to compare with the baseline."""
+    failures = _failures(visits)
+    return 0 not in failures and (len(trial.arms) == 1 or len(failures) < len(trial.arms) - 1)
+
+
+def is_decided(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
+    """Return whether further visits would change no verdict: every interval is narrow, or far from the noise zone."""
+    return all(
+        judgement.verdict != "undecided" and (judgement.half_width <= plan.half_width or _is_far(judgement, plan.noise))
+        for judgement in _judge(visits, pairs_of(visits), plan, prior, earlier).values()
+    )
+
+
+def _is_far(judgement: Judgement, noise: float) -> bool:
+    """Return whether an interval of twice the width would give the same verdict."""
+    low, high = math.log(judgement.low), math.log(judgement.high)
+    reach = (high - low) / 2
+    return judgement.verdict == verdict(low - reach, high + reach, noise)

@@ -1,0 +1,134 @@
+"""The body of the ``measure`` fixture: a call becomes the test's outcome and pytest-benchmark's rounds.
+
+pytest-benchmark receives the measured blocks through its own fixture, whose timer replays them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import pytest
+
+from accelbench.core import Workload
+from accelbench.errors import AccelbenchError, BadInput, Unavailable
+from accelbench.pytest_plugin.collection import function_id
+from accelbench.pytest_plugin.session import Session
+from accelbench.schema.result import SKIPPED, ArmRecord
+
+
+class ReplayClock:
+    """A timer that reads 0 and then the next block's seconds, in turn."""
+
+    def __init__(self) -> None:
+        self.is_loaded = False
+        self._readings: Iterator[float] = iter(())
+
+    def load(self, samples_s: tuple[float, ...], iterations: int) -> None:
+        """Load the blocks to replay: seconds per iteration of each, and the iterations in a block."""
+        self.is_loaded = True
+        self._readings = (reading for sample_s in samples_s for reading in (0.0, sample_s * iterations))
+
+    def read(self) -> float:
+        """Return the next reading; pytest-benchmark takes two per round."""
+        return next(self._readings)
+
+
+def install_clock(item: pytest.Item) -> ReplayClock:
+    """Make a replay clock the test's benchmark timer, keeping its own marker's other options, and return the clock."""
+    clock = ReplayClock()
+    marker = item.get_closest_marker("benchmark")
+    options = {**(marker.kwargs if marker else {}), "timer": clock.read}
+    item.add_marker(pytest.mark.benchmark(**options), append=False)
+    return clock
+
+
+def measure_arm(
+    session: Session,
+    item: pytest.Item,
+    benchmark: Any,
+    clock: ReplayClock | None,
+    workload: str | Workload,
+    keywords: Mapping[str, Any],
+) -> ArmRecord:
+    """Measure the test's trial, unless an earlier test did, and replay the test's arm through the benchmark fixture.
+
+    The test is skipped if the arm cannot run here, and fails if the arm is broken.
+    """
+    __tracebackhide__ = True  # a skip is then reported at the line of the test
+    if session.is_planning:
+        with suppress(AccelbenchError):  # the test reports it when it runs for good
+            session.plan(item, workload, keywords)
+        benchmark.skipped = True  # as below
+        pytest.skip("planned")
+    try:
+        if refusal := session.refusals.get(function_id(item)):
+            raise refusal
+        if clock is None:
+            raise BadInput(
+                "measure compares the levels of a technique: put @toggles(framework, technique) on the test, and take "
+                "measure as an argument"
+            )
+        if clock.is_loaded:
+            raise BadInput("measure was called twice in one test; make it two tests, or parametrize")
+        measured, place = session.measure(item, workload, keywords)
+    except Exception as error:
+        if clock is None or not clock.is_loaded:
+            _replay_nothing(benchmark, clock or ReplayClock())
+        if isinstance(error, BadInput):
+            session.usage_errors.append(error)
+        if isinstance(error, Unavailable):
+            pytest.skip(str(error))
+        if isinstance(error, AccelbenchError):
+            raise pytest.fail.Exception(str(error), pytrace=False) from None  # the sentence once, not as a chain of two
+        raise
+    except KeyboardInterrupt:
+        benchmark.skipped = True  # or pytest-benchmark would warn that its fixture was not used
+        raise
+    arm = measured.record.arms[place]
+    benchmark.group = benchmark.group or measured.record.id
+    benchmark.extra_info.update(_extra_info(arm, measured.record.unit))
+    if arm.outcome == "measured":
+        _replay(benchmark, clock, arm, measured.samples_s[place])
+    else:
+        _replay_nothing(benchmark, clock)
+        _end_unmeasured(arm)
+    return arm
+
+
+def _replay(benchmark: Any, clock: ReplayClock, arm: ArmRecord, samples_s: tuple[float, ...]) -> None:
+    """Replay an arm's blocks as rounds. In a rehearsal an arm has no blocks and gets one round."""
+    iterations = arm.timing.iterations_per_block if arm.timing else 1
+    clock.load(samples_s, iterations)
+    benchmark.pedantic(lambda: None, rounds=max(1, len(samples_s)), iterations=iterations)
+
+
+class _NoSamplesError(AccelbenchError):
+    """An arm has no samples to replay."""
+
+
+def _replay_nothing(benchmark: Any, clock: ReplayClock) -> None:
+    """Use the fixture with an error: pytest-benchmark then saves the run, without an entry for this test."""
+
+    def fail() -> None:
+        raise _NoSamplesError
+
+    clock.load((0.0,), iterations=1)
+    with suppress(_NoSamplesError):
+        benchmark.pedantic(fail)
+
+
+def _end_unmeasured(arm: ArmRecord) -> NoReturn:
+    __tracebackhide__ = True
+    if arm.outcome in SKIPPED:
+        pytest.skip(str(arm.reason))
+    pytest.fail(f"{arm.outcome}: {arm.reason}", pytrace=False)
+
+
+def _extra_info(arm: ArmRecord, unit: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"levels": arm.levels, "unit": unit, "items": arm.items}
+    if arm.effect is not None:
+        effect = arm.effect
+        facts |= {"verdict": effect.verdict, "speedup": effect.speedup, "low": effect.low, "high": effect.high}
+    return facts

@@ -1,0 +1,333 @@
+"""Where runs are saved, whether there is room, and what happens when saving fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_benchmark.storage.file import FileStorage
+from pytest_benchmark.utils import safe_dumps
+
+from accelbench.errors import BadInput, UnreadableResult
+from accelbench.files import destination, is_special, require_writable, write_atomically
+from accelbench.pytest_plugin.options import RESULTS_INI, Options, this_machine
+from accelbench.pytest_plugin.resume import (
+    SUFFIX,
+    Journal,
+    JournalHeader,
+    differences,
+    find_resumable,
+    find_same,
+    unfinished_runs,
+)
+from accelbench.schema.machine_id import machine_key
+from accelbench.schema.reasons import first_line
+from accelbench.schema.result import KEY
+from accelbench.schema.result_json import from_json
+from accelbench.schema.safe_json import parse, unreadable_in_one_line
+from accelbench.units import plural, size
+
+HOST = "pytest-benchmark"  # the name under which pytest-benchmark registers its session
+DEFAULT_STORAGE = "file://./.benchmarks"  # pytest-benchmark's, where the user named no other
+ROOM_BYTES = 8 * 2**20  # a run of hundreds of arms takes about one mebibyte
+UNSAVED_STATUS = 2
+FINISHED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+_NUMBERED = re.compile(r"(\d{4,15})_.+")
+
+
+def keeps_results(config: pytest.Config) -> bool:
+    """Return whether the project keeps runs in a folder per machine and the user named no other storage."""
+    return bool(config.getini(RESULTS_INI)) and config.getoption("benchmark_storage", None) == DEFAULT_STORAGE
+
+
+class AtomicStorage(FileStorage):  # type: ignore[misc]  # pytest-benchmark has no types
+    """pytest-benchmark's storage in a folder, whose files get their names when they are complete and on disk."""
+
+    def __init__(self, host: Any, machine_id: str) -> None:
+        super().__init__(host.storage.path, logger=host.logger, default_machine_id=machine_id)
+        self.saved: list[Path] = []
+
+    @property
+    def folder(self) -> Path:
+        """The folder of this machine."""
+        return Path(self.get(""))
+
+    def numbered_files(self) -> dict[int, Path]:
+        """Return the files of runs by their numbers."""
+        files = {_NUMBERED.fullmatch(file.name): file for file in self.folder.glob("*.json")}
+        return {int(match[1]): file for match, file in files.items() if match}
+
+    def save(self, output_json: dict[str, Any], save: str) -> None:
+        """Save a run under the next number.
+
+        Raises:
+            OSError: the file cannot be written; nothing is left of it.
+        """
+        number = max(self.numbered_files(), default=0) + 1
+        place = self.folder / f"{number:04}_{save}.json"
+        write_atomically(place, _compact(safe_dumps(output_json)))
+        self.saved.append(place)
+
+
+class Storage:
+    """Saves a run: into its journal while it is measured, and into its file at the end.
+
+    It is registered when pytest is configured, so that its hooks run inside the terminal reporter's and around
+    pytest-benchmark's, and a failure is known before the summary is printed. Until a journal is opened, which happens
+    only in sessions that measure, it leaves everything to pytest-benchmark.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._document: dict[str, Any] | None = None
+        wanted = any(config.getoption(f"benchmark_{name}", None) for name in ("save", "autosave", "compare"))
+        self.in_own_folder = keeps_results(config) and wanted
+        if self.in_own_folder:
+            folder = config.rootpath / config.getini(RESULTS_INI) / machine_key(this_machine())
+            config.option.benchmark_storage = f"file://{folder}"
+        self.has_trials = False
+        self.interrupted = False
+        self.journal: Journal | None = None
+        self.saved: list[Path] = []
+        self.failure = ""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Keep pytest-benchmark from adding a folder of its own, whose name does not distinguish GPUs."""
+        if self.in_own_folder:
+            self._host.storage = AtomicStorage(self._host, machine_id="")
+
+    def open_journal(self, header: Callable[[str], JournalHeader], options: Options) -> Iterator[str]:
+        """Open the journal of a run that is to be saved, or of the unfinished run; yield lines for the terminal.
+
+        Raises:
+            BadInput: the run cannot be saved, or the unfinished one cannot be continued.
+        """
+        host, in_parts = self._host, options.minutes is not None
+        self._require_room()
+        if isinstance(host.storage, FileStorage) and not isinstance(host.storage, AtomicStorage):
+            host.storage = AtomicStorage(host, machine_id=host.storage.default_machine_id)
+        folder = self._folder
+        if folder is None:
+            if options.resume:
+                raise BadInput("--accel-resume: this run is not saved; repeat the whole command of the unfinished run")
+            if in_parts:
+                raise BadInput(
+                    "--accel-minutes: the next part needs a saved run to continue; add --benchmark-save=NAME"
+                )
+            return
+        # The name that --benchmark-autosave gives contains the time.
+        now = header(str(host.save or ("autosave" if host.autosave else host.json.stem)))
+        unfinished = unfinished_runs(folder)
+        if options.resume:
+            self.journal = find_resumable(unfinished, now, self._shown(folder))
+        elif in_parts:
+            self.journal = find_same(unfinished, now)
+        if self.journal:
+            yield f"accelbench: {_count_finished(self.journal)} come from {self._shown(self.journal.path)}"
+            return
+        started = re.sub(r"[^0-9T]", "", now.started.partition("+")[0])
+        self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
+        if unfinished:
+            newest = unfinished[0]
+            more = f", and {len(unfinished) - 1} more" if unfinished[1:] else ""
+            if in_parts:
+                more += f"; it is another run: {next(differences(newest.header, now), 'it has another name')}"
+            yield (
+                f"accelbench: an unfinished run is in {self._shown(newest.path)} ({_count_finished(newest)}){more}; "
+                "repeat its command with --accel-resume to continue it, or delete the file to discard it"
+            )
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
+        """Remember the document that is about to be saved."""
+        self._document = output_json
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
+        """Write the run's file, then remove its journal; if writing fails, save the run elsewhere."""
+        self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED  # also if the session was refused
+        if not self.has_trials:
+            return (yield)
+        try:
+            with warnings.catch_warnings(), self._atomic_json() if self._host else nullcontext():
+                # If warnings are errors, a run without any result would end in a traceback of pytest-benchmark's.
+                warnings.filterwarnings("ignore" if self.interrupted else "default", message="Not saving anything")
+                result = yield
+        except (OSError, TypeError, ValueError, RecursionError) as error:  # also of what a test put into extra_info
+            if self._document is None:
+                raise
+            session.exitstatus = UNSAVED_STATUS
+            self.saved = [*getattr(self._host.storage, "saved", ())]
+            self.failure = self._rescue(error, self._document)
+            return None
+        self.saved = [*getattr(self._host.storage, "saved", ()), *self.saved]
+        if why := _why_unreadable(self._document):
+            session.exitstatus = UNSAVED_STATUS
+            self.failure = why
+            return result
+        if self.journal and self.saved:
+            trials = (self._document or {}).get(KEY, {}).get("trials", [])
+            if self.journal.visits.keys() <= {trial["id"] for trial in trials}:
+                self.journal.remove_parts()
+            if exitstatus in FINISHED:
+                self.journal.remove()
+            else:
+                self.journal.note_parts(self.saved)
+        return result
+
+    @contextmanager
+    def _atomic_json(self) -> Iterator[None]:
+        """Have pytest-benchmark write its --benchmark-json into a draft, and rename the draft when it is complete.
+
+        pytest-benchmark has no hook for this, and would announce the draft.
+        """
+        host = self._host
+        if not host.json:
+            yield
+            return
+        place, level = host.json.absolute(), host.logger.level
+        with nullcontext(self._folder) if self._folder else tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder, f".{place.name}.draft")
+            host.json, host.logger.level = draft, host.logger.QUIET
+            try:
+                yield
+                if draft.exists():
+                    write_atomically(place, _compact(draft.read_text()))
+                    self.saved = [] if is_special(place) else [place]
+            finally:
+                host.json, host.logger.level = place, level
+                with suppress(OSError):  # where there can be no draft
+                    draft.unlink(missing_ok=True)
+
+    @property
+    def earlier_files(self) -> list[Path]:
+        """The files of earlier runs in the folder of this one, newest first; none where the run gets no number."""
+        host = self._host
+        if host is None or not (host.save or host.autosave) or not isinstance(host.storage, AtomicStorage):
+            return []
+        return [file for _, file in sorted(host.storage.numbered_files().items(), reverse=True)]
+
+    def closing_lines(self) -> Iterator[str]:
+        """Yield what the terminal shows about the files at the session's end."""
+        if self.failure:
+            yield self.failure
+        for file in self.saved:
+            shown = self._shown(file)
+            yield f"saved in {shown}; render it with: accelbench report{'' if self.in_own_folder else f' {shown}'}"
+        if self.journal and self.journal.failure and not self.saved:
+            yield f"not every trial could be kept in {self._shown(self.journal.path)} ({self.journal.failure})"
+        if self.journal and self.journal.path.exists():
+            yield (
+                f"what was measured is kept in {self._shown(self.journal.path)}; the same command with --accel-resume "
+                "continues the run"
+            )
+
+    @property
+    def _host(self) -> Any:
+        """pytest-benchmark's session, which exists once pytest is configured; None if the plugin is switched off."""
+        return self._config.pluginmanager.get_plugin(HOST)
+
+    @property
+    def _folder(self) -> Path | None:
+        """The folder in which the run is saved, None if there is none, as where it is written into a device."""
+        host = self._host
+        if host is None:
+            return None
+        if (host.save or host.autosave) and isinstance(host.storage, AtomicStorage):
+            return host.storage.folder
+        with suppress(OSError):  # refused before anything is measured, or changed since
+            place = destination(host.json) if host.json else None
+            return place.parent if place and not is_special(place) else None
+        return None
+
+    def _require_room(self) -> None:
+        host = self._host
+        if (host.save or host.autosave) and isinstance(host.storage, FileStorage):
+            _require_room(host.storage.path, "--benchmark-storage")
+        if host.json:
+            try:
+                place = destination(host.json)
+            except OSError as error:
+                raise BadInput(
+                    f"--benchmark-json={host.json}: results cannot be written there ({error.strerror}); name a file"
+                ) from None
+            if not is_special(place):
+                _require_room(place.parent, "--benchmark-json")
+
+    def _shown(self, path: Path) -> Path:
+        here = self._config.invocation_params.dir
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
+    def _rescue(self, error: Exception, document: dict[str, Any]) -> str:
+        """Write the run to the temporary folder, and return what happened in one line.
+
+        Other tests' facts are left out where they are what cannot be written.
+        """
+        failed = f"the run could not be saved ({getattr(error, 'strerror', None) or first_line(error)})"
+        try:
+            body = _compact(json.dumps(document, default=repr))
+        except (TypeError, ValueError, RecursionError):
+            body = _compact(json.dumps({KEY: document.get(KEY)}, default=repr))
+        try:
+            with tempfile.NamedTemporaryFile(prefix="accelbench-", suffix=".json", delete=False) as kept:
+                kept.write(body)
+        except OSError as another:
+            return f"{failed}, nor kept in {tempfile.gettempdir()} ({another.strerror}); make room and run again"
+        return f"{failed}; it is kept in {kept.name}: make room and move it into the results folder"
+
+
+def without_readings(machine_info: dict[str, Any]) -> None:
+    """Remove the host's name, which is nobody's business, and clock readings, which differ every time."""
+    machine_info.pop("node", None)
+    cpu = machine_info.get("cpu") or {}
+    for reading in [key for key in cpu if key.startswith("hz_")]:
+        del cpu[reading]
+
+
+def _why_unreadable(document: dict[str, Any] | None) -> str:
+    """Return in one line why nobody could read the run of a document that was saved; "" if it can be read."""
+    if not document or KEY not in document:
+        return ""
+    try:
+        with unreadable_in_one_line("the saved run"):
+            from_json({KEY: parse(_compact(safe_dumps(document[KEY])))}, source="the saved run")
+    except UnreadableResult as error:
+        return str(error)
+    return ""
+
+
+def _compact(document: str) -> bytes:
+    """Return a JSON document without indentation, with null for any NaN that a test recorded."""
+    facts = json.loads(document, parse_constant=lambda _: None)
+    return json.dumps(facts, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _count_finished(journal: Journal) -> str:
+    visits = sum(map(len, journal.visits.values()))
+    return f"{plural(visits, 'visit')} of {plural(len(journal.header.selection), 'trial')}"
+
+
+def _require_room(folder: Path, option: str) -> None:
+    try:
+        require_writable(folder)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise BadInput(
+            f"{folder}: results cannot be written there ({error.strerror}); make it writable, or name another folder "
+            f"with {option}"
+        ) from None
+    if free < ROOM_BYTES:
+        raise BadInput(
+            f"{folder}: only {size(free)} free, and results need {size(ROOM_BYTES)}; make room, or name "
+            f"another folder with {option}"
+        )

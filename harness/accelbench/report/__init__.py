@@ -1,0 +1,1 @@
+"""Figures, tables and pages from runs. No framework, no pytest, no network."""

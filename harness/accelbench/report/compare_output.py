@@ -1,0 +1,315 @@
+"""Format a comparison of two sets of runs as text, Markdown, JSON, or a page of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+
+from accelbench import units
+from accelbench.history.compare_runs import FACTOR, MIN_RUNS, RunComparison, Side
+from accelbench.history.epochs import differences_between
+from accelbench.history.observations import History
+from accelbench.history.run_statistics import MAX_RUNS
+from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.shifts import DECIDED, draw_shifts, format_speedups
+from accelbench.report.render import render_template
+from accelbench.report.tables import Column, Table, read_number, read_text, tabulate
+from accelbench.report.verdicts import format_verdict_counts
+from accelbench.results.arm_table import Row, rows_of
+from accelbench.schema.environment_difference import (
+    Difference,
+    Group,
+    group_by_kind,
+    name_cause,
+    possible_causes,
+    runs_to_separate,
+)
+from accelbench.schema.safe_json import shown
+from accelbench.text import format_case, format_table
+
+_WIDTH = 120  # characters of a line of text
+_MAX_LOG = math.log(1e6)  # an interval that reaches beyond a million-fold is shown as unbounded
+_MAX_NAMED = 4  # runs of a side that are named
+STANDINGS = {  # how an effect after relates to that before, and the verb for several
+    "flips": "flip",
+    "grows": "grow",
+    "shrinks": "shrink",
+    "carries over": "carry over",
+    "unclear": "unclear",
+}
+_LOGARITHMS = {
+    "shift": "ratio", "low": "low", "high": "high", "before": "effect_before", "after": "effect_after",
+    "baseline_shift": "baseline_ratio", "own_shift": "own_ratio",
+}  # fmt: skip
+_TEXTS = (
+    "case", "trial", "module", "framework", "workload", "problem", "fixed", "technique", "level", "against", "verdict",
+    "standing",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonText:
+    """What text, Markdown and the page show of a comparison.
+
+    ``sides``, ``environment`` and ``answers`` are names with sentences; ``tables`` are those with rows, by heading.
+    """
+
+    title: str
+    sides: list[tuple[str, str]]
+    environment: dict[Group, list[str]]
+    cause: str
+    answers: list[tuple[str, str]]
+    notes: list[str]
+    tables: dict[str, Table]
+    figure: FigureWithData | None
+
+
+def format_comparison(kind: str, comparison: RunComparison, history: History, *, every: bool = False) -> str:
+    """Return a comparison as ``text``, ``markdown``, ``json`` or ``html``.
+
+    Text and Markdown list the rows in which something is faster or slower, or with ``every`` all of them; the page and
+    JSON always list all.
+    """
+    differences = differences_between(_runs_of(comparison.before, history), _runs_of(comparison.after, history))
+    if kind == "json":
+        return json.dumps(_document(comparison, differences), indent=2) + "\n"
+    sides = {"before": comparison.before, "after": comparison.after}
+    text = ComparisonText(
+        title="What changed: the machine, a workload or a technique?",
+        sides=[(name, _describe_side(side, _runs_of(side, history))) for name, side in sides.items()],
+        environment=group_by_kind(differences),
+        cause="" if comparison.moved else _describe_cause(differences),
+        answers=list(_answers(comparison)),
+        notes=[*explain_comparison(comparison), *(f"{remark}." for remark in comparison.remarks)],
+        tables=_tabulate_shifts(comparison, decided_only=kind != "html" and not every),
+        figure=draw_shifts(comparison, _title(comparison)) if kind == "html" else None,
+    )
+    if kind == "text":
+        return "\n".join(_lines(text)) + "\n"
+    return render_template("compared.html.j2" if kind == "html" else "compared.md.j2", text)
+
+
+def _lines(text: ComparisonText) -> Iterator[str]:
+    width = max(len(name) for name, _ in (*text.sides, *text.answers))
+    yield from (f"{name:<{width}}  {sentence}" for name, sentence in text.sides)
+    yield ""
+    for group, differences in text.environment.items():
+        yield from (f"{group}: {each}" for each in differences)
+    if text.cause:
+        yield text.cause
+    if text.cause or text.environment:
+        yield ""
+    yield from (f"{name:<{width}}  {sentence}" for name, sentence in text.answers)
+    for table in text.tables.values():
+        yield f"\n{format_table(table.rows, [column.heading for column in table.columns])}"
+    yield ""
+    yield from (fill(note, _WIDTH) for note in text.notes)
+
+
+def _document(comparison: RunComparison, differences: Sequence[Difference]) -> dict[str, Any]:
+    return {
+        "before": {"machine": comparison.before.machine, "runs": list(comparison.before.runs)},
+        "after": {"machine": comparison.after.machine, "runs": list(comparison.after.runs)},
+        "environment": {
+            "differences": group_by_kind(differences),
+            "cause": name_cause(differences),
+            "would_separate": runs_to_separate(differences),
+        },
+        "false_discovery_rate": comparison.thresholds.false_discovery_rate,
+        "margin": comparison.thresholds.margin,
+        "spread_known": comparison.spread_known,
+        "machine": next(map(_shift_for_json, rows_of(comparison.machine)), None),
+        "workloads": [_shift_for_json(row) for row in rows_of(comparison.workloads.reset_index())],
+        "techniques": [_shift_for_json(row, effects=True) for row in rows_of(comparison.techniques)],
+        "remarks": list(comparison.remarks),
+    }
+
+
+def _shift_for_json(row: Row, *, effects: bool = False) -> dict[str, Any]:
+    """Return a shift as ratios, above 1 where it is faster after; null where there is none."""
+    ratios = {
+        name: _ratio_for_json(row[column])
+        for column, name in _LOGARITHMS.items()
+        if column in row and (effects or column not in ("before", "after"))
+    }
+    texts = {name: row[name] for name in _TEXTS if name in row}
+    return {**texts, **ratios, "p": row["p"], "runs_to_decide": _finite(row["runs"])}
+
+
+def _ratio_for_json(logarithm: float | None) -> float | None:
+    return None if logarithm is None or logarithm > math.log(1e300) else _finite(math.exp(logarithm))
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _runs_of(side: Side, history: History) -> pd.DataFrame:
+    return history.runs[history.runs["run"].isin(side.runs)]
+
+
+def _describe_side(side: Side, runs: pd.DataFrame) -> str:
+    names = [shown(str(run)).removeprefix(f"{side.machine}/") for run in side.runs]
+    many = len(names) > _MAX_NAMED
+    listed = f"{units.plural(len(names), 'run')}, {names[0]} to {names[-1]}," if many else ", ".join(names)
+    days = sorted({f"{taken:%Y-%m-%d}" for taken in runs["taken"].dropna()})
+    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    return f"{listed} on {side.machine}{when}"
+
+
+def _describe_cause(differences: Sequence[Difference]) -> str:
+    cause, separating = name_cause(differences), runs_to_separate(differences)
+    if len(possible_causes(differences)) == 1:
+        return f"What may be named as the cause: {cause}."
+    way = f"; these would tell them apart: {separating}" if separating else ""
+    return f"{cause[0].upper()}{cause[1:]}{way}."
+
+
+def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
+    for row in rows_of(comparison.machine):
+        yield "machine", f"{_format_shift(row)}, {row['verdict']}{_to_decide(row, '; {} would decide')}"
+    if len(comparison.workloads):
+        yield "workloads", _count_verdicts(comparison.workloads)
+    if len(comparison.techniques):
+        yield "techniques", _count_verdicts(comparison.techniques)
+    if comparison.moved and len(comparison.techniques):
+        yield "effects", _count_standings(comparison)
+
+
+def summarize_comparison(comparison: RunComparison) -> str:
+    """Return what became of the machine and of the techniques, and which technique shifted furthest, as a clause."""
+    machine = "; ".join(
+        f"the machine is {_format_shift(row)}{', undecided,' if row['verdict'] == 'undecided' else ''} as fast"
+        for row in rows_of(comparison.machine)
+    )
+    if comparison.techniques.empty:
+        return machine or "nothing was measured on both sides"
+    moved = comparison.moved
+    counts = _count_standings(comparison) if moved else format_verdict_counts(comparison.techniques["verdict"])
+    first = next(iter(rows_of(comparison.techniques)))
+    named = f"; furthest, {first['level']} on {first['workload']}: {format_speedups(first)}"
+    furthest = named if first["verdict"] in DECIDED else ""
+    return f"{machine}; of {units.plural(len(comparison.techniques), 'effect')}, {counts}{furthest}"
+
+
+def _title(comparison: RunComparison) -> str:
+    """Return the title of the figure."""
+    summary = summarize_comparison(comparison)
+    if comparison.moved:
+        return f"{comparison.before.machine} → {comparison.after.machine}: {summary}"
+    return summary[0].upper() + summary[1:]
+
+
+def _count_standings(comparison: RunComparison) -> str:
+    counts = Counter(comparison.techniques["standing"])
+    return ", ".join(
+        f"{counts[one]} {one if counts[one] == 1 else several}" for one, several in STANDINGS.items() if counts[one]
+    )
+
+
+def _count_verdicts(shifts: pd.DataFrame) -> str:
+    """Return the number of each verdict, and what would decide half of the undecided ones."""
+    half = shifts["runs"].dropna().quantile(0.5, interpolation="higher")
+    return format_verdict_counts(shifts["verdict"]) + _to_decide(
+        {"runs": None if pd.isna(half) else half}, "; {} would decide half"
+    )
+
+
+def explain_comparison(comparison: RunComparison) -> Iterator[str]:
+    """Yield what the numbers of a comparison mean, and what is not known."""
+    rate = comparison.thresholds.false_discovery_rate
+    yield (
+        "A shift above 1× is faster after. The machine's shift is common to all, a workload's is common to its "
+        "baseline and candidates beyond that, and a technique's is that of its speedup; beside it are the shifts of "
+        f"both arms' speeds beyond the machine's. Each interval holds with {units.percent(1 - rate)} confidence; at "
+        f"most {units.percent(rate)} of what is called faster or slower is expected to be wrong. What lies within "
+        f"{units.percent(comparison.thresholds.margin)} is the same."
+    )
+    if comparison.moved and len(comparison.techniques):
+        yield (
+            "An effect grows where its speedup is larger after, shrinks where it is smaller, carries over where it is "
+            "the same, and flips where the technique is faster on one machine and slower on the other."
+        )
+    if not comparison.spread_known:
+        yield (
+            "It is not known how much unchanged runs differ here, so only shifts beyond a factor of "
+            f"{units.significant(FACTOR, 2)} are decided, and intervals hold for these very runs alone. Give "
+            f"{MIN_RUNS} runs or more a side, or a storage with four other runs of the same environment."
+        )
+
+
+def _tabulate_shifts(comparison: RunComparison, *, decided_only: bool) -> dict[str, Table]:
+    """Return the tables that have rows, by heading; between two machines, effects show how they carry over."""
+    workloads = rows_of(comparison.workloads.reset_index())
+    workloads.sort(key=lambda row: abs(row["shift"]) if row["verdict"] in DECIDED else -1, reverse=True)
+    found = _CARRIES_OVER if comparison.moved else _VERDICT
+    shown = {
+        "Techniques": (rows_of(comparison.techniques), [*_EFFECT, _SHIFT, found, *_SPEEDS, _TO_DECIDE]),
+        "Workloads": (workloads, [*_WORKLOAD, _SHIFT, _VERDICT, _TO_DECIDE]),
+    }
+    tables = {
+        heading: tabulate([row for row in rows if row["verdict"] in DECIDED or not decided_only], columns, _facets)
+        for heading, (rows, columns) in shown.items()
+    }
+    return {heading: table for heading, table in tables.items() if table.rows}
+
+
+def _facets(row: Row) -> dict[str, str]:
+    return {"verdict": row["verdict"]}
+
+
+def _format_shift(row: Row) -> str:
+    """Return a shift as a ratio with its interval."""
+    low = 0.0 if row["low"] < -_MAX_LOG else math.exp(row["low"])
+    high = math.inf if row["high"] > _MAX_LOG else math.exp(row["high"])
+    return units.ratio(math.exp(row["shift"]), low, high)
+
+
+def _format_verdict(row: Row) -> str:
+    return f"{row['verdict']}{', flips' if row.get('standing') == 'flips' else ''}"
+
+
+def _speed(heading: str, name: str) -> Column:
+    def format_speed(row: Row) -> str:
+        return "" if row[name] is None else units.speedup(math.exp(row[name]))
+
+    return Column(heading=heading, format=format_speed, number=True, order=read_number(name))
+
+
+def _sortable_runs(row: Row) -> float:
+    return min(row["runs"] or 0, MAX_RUNS + 1)
+
+
+def _to_decide(row: Row, sentence: str = "{}") -> str:
+    """Return about how many runs a side would decide; "" where it is decided."""
+    if row["runs"] is None:
+        return ""
+    number = f"over {MAX_RUNS}" if math.isinf(row["runs"]) else f"about {units.count(row['runs'])}"
+    return sentence.format(f"{number} runs a side")
+
+
+def _where(row: Row) -> str:
+    return format_case(problem=row["problem"], fixed=row["fixed"], framework=row["framework"])
+
+
+_SHIFT = Column(heading="shift", format=_format_shift, number=True, order=read_number("shift"))
+_VERDICT = Column(heading="verdict", format=_format_verdict, shows="verdict")
+_CARRIES_OVER = Column(heading="effect", format=read_text("standing"), shows="verdict")
+_TO_DECIDE = Column(heading="to decide", format=_to_decide, number=True, order=_sortable_runs)
+_SPEEDS = [_speed("baseline's speed", "baseline_shift"), _speed("its own speed", "own_shift")]
+_WORKLOAD = [Column(heading=name, format=read_text(name)) for name in ("workload", "framework")]
+_EFFECT = [
+    Column(heading="technique", format=read_text("level")),
+    Column(heading="against", format=read_text("against")),
+    Column(heading="workload", format=read_text("workload")),
+    Column(heading="on", format=_where),
+    _speed("before", "before"),
+    _speed("after", "after"),
+]

@@ -1,0 +1,124 @@
+"""The shifts between two sets of runs as intervals: the machine, workloads and techniques."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from accelbench import units
+from accelbench.history.compare_runs import RunComparison
+from accelbench.report.figures.drawing import (
+    WIDTH_IN,
+    FigureWithData,
+    draw_intervals,
+    draw_points,
+    new_figure,
+    scale_speedups,
+    write_row_name,
+    write_verdicts,
+)
+from accelbench.report.verdicts import COLOURS
+from accelbench.results.arm_table import rows_of
+
+DECIDED = ("faster", "slower")
+_MOST, _FEW = 24, 6  # rows of workloads and of techniques: decided ones, and others where none is
+_ROW_IN, _AROUND_IN = 0.38, 0.75  # a name and the interval below it; the axis
+_NAME_PT, _ALONE_PT = 0.6 * 72 * WIDTH_IN, 0.95 * 72 * WIDTH_IN  # room for a name beside a change, and alone
+_HEADINGS = {
+    "of": "shift of",
+    "name": "what",
+    "change": "speedup before and after",
+    "speedup": "shift (×)",
+    "low": "from (×)",
+    "high": "to (×)",
+    "verdict": "verdict",
+}
+
+
+def draw_shifts(comparison: RunComparison, title: str) -> FigureWithData | None:
+    """Draw the machine's shift and the decided ones, or the largest where none was decided; None without any shift."""
+    rows = pd.DataFrame(_rows(comparison))
+    if rows.empty:
+        return None
+    rows = rows.assign(y=np.arange(len(rows)) + 0.22)
+    zone = 1 / (1 - comparison.thresholds.margin)
+    with new_figure(height_in=_ROW_IN * len(rows) + _AROUND_IN, title=title) as (figure, (axes,)):
+        axes.axvspan(1 / zone, zone, color=COLOURS["same"], alpha=0.25, linewidth=0)
+        scale_speedups(axes, rows)
+        draw_intervals(axes, rows, "y")
+        draw_points(axes, rows)
+        _write_labels(axes, rows)
+    return FigureWithData(
+        kind="shifts",
+        name="shifts",
+        title=title,
+        alt=f"{title}. {'; '.join(_describe_row(row) for row in rows_of(rows))}.",
+        note=_note(comparison, len(rows)),
+        data=rows[[*_HEADINGS]].rename(columns=_HEADINGS),
+        figure=figure,
+    )
+
+
+def _rows(comparison: RunComparison) -> Iterator[dict[str, Any]]:
+    for row in rows_of(comparison.machine):
+        yield _row("machine", "machine, common to all", row)
+    shifts = [rows_of(comparison.workloads.reset_index()), rows_of(comparison.techniques)]
+    workloads, techniques = _select_rows(shifts)
+    for row in workloads:
+        yield _row("workload", " · ".join((row["workload"], row["framework"])), row)
+    for row in techniques:
+        held = (row["level"], row["workload"], row["problem"], row["fixed"], row["framework"])
+        yield _row("technique", " · ".join(filter(None, held)), row, format_speedups(row))
+
+
+def format_speedups(row: dict[str, Any]) -> str:
+    """Return an effect before and after, such as ``1.80× → 1.63×``."""
+    return " → ".join(units.speedup(math.exp(row[end])) for end in ("before", "after"))
+
+
+def _select_rows(shifts: Sequence[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """Return the decided shifts, the largest first, or some of the largest where none was decided."""
+    ranked = [sorted(rows, key=lambda row: -abs(row["shift"])) for rows in shifts]
+    decided = [[row for row in rows if row["verdict"] in DECIDED][:_MOST] for rows in ranked]
+    return decided if any(decided) else [rows[:_FEW] for rows in ranked]
+
+
+def _row(of: str, name: str, row: dict[str, Any], change: str = "") -> dict[str, Any]:
+    ends = {"speedup": row["shift"], "low": row["low"], "high": row["high"]}
+    ratios = {column: float(np.exp(np.clip(end, -700, 700))) for column, end in ends.items()}
+    return {"of": of, "name": name, "change": change, "verdict": row["verdict"], **ratios}
+
+
+def _write_labels(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write the name of what shifted above each interval, and its verdict and size beside it."""
+    axes.set_yticks([])
+    axes.set(xlabel="as fast as before (log)", ylabel="", ylim=(len(rows) - 0.4, -0.6))
+    for row in rows_of(rows):
+        above = row["y"] - 0.46
+        write_row_name(axes, row["name"], above, _NAME_PT if row["change"] else _ALONE_PT)
+        axes.annotate(row["change"], (1, above), xycoords=("axes fraction", "data"), va="center", ha="right")
+    write_verdicts(axes, rows)
+
+
+def _describe_row(row: dict[str, Any]) -> str:
+    ends = f", {row['change']}" if row["change"] else ""
+    return f"{row['name']}: {units.ratio(row['speedup'], row['low'], row['high'])}, {row['verdict']}{ends}"
+
+
+def _note(comparison: RunComparison, drawn: int) -> str:
+    """Return how much of the comparison is drawn, and what the marks mean."""
+    every = len(comparison.machine) + len(comparison.workloads) + len(comparison.techniques)
+    sides = [len(side.runs) for side in (comparison.before, comparison.after)]
+    runs = f"{units.plural(sides[0], 'run')} against {units.count(sides[1])}"
+    return (
+        f"{units.count(drawn)} of {units.plural(every, 'shift')}, {runs}: the machine's, and the decided ones "
+        f"of workloads and techniques, or the largest if none was decided. Lines are intervals at "
+        f"{units.percent(1 - comparison.thresholds.false_discovery_rate)}; for a technique, of its speedup, "
+        f"which is at the right. In the grey band, {units.percent(comparison.thresholds.margin)}, a shift does not "
+        "matter."
+    )

@@ -1,0 +1,420 @@
+"""The findings of a run in sentences: what pays and at what price, what does not, what is undecided or unmeasured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accelbench import price, units
+from accelbench.results.arm_table import Row, group_by_technique
+from accelbench.results.tradeoffs import break_even, noise_of, times_the_pairs
+from accelbench.schema.reasons import Reason, describe, kind_of
+from accelbench.schema.result import Run
+from accelbench.schema.verdict import possible_verdicts
+from accelbench.text import format_levels, format_place, join_names
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where some effects were measured. ``differing`` names, for each workload, the options that are not the same."""
+
+    differing: Mapping[str, set[str]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Places:
+        """Return the places of these effects."""
+        alike: dict[str, list[Row]] = {}
+        for row in rows:
+            alike.setdefault(row["workload"], []).append(_case_levels(row))
+        return cls({workload: _differing(held) for workload, held in alike.items()})
+
+    def name(self, row: Row, said: str = "") -> str:
+        """Return an effect's place with a text on it: ``matmul (elements 10,000; 1.91×)``."""
+        differing = self.differing[row["workload"]]
+        options = {name: value for name, value in _case_levels(row).items() if name in differing}
+        return format_place(row["workload"], "; ".join(filter(None, (format_levels(options), said))))
+
+
+def format_own_level(row: Row) -> str:
+    """Return a row's level without the technique's name, where it is one technique."""
+    return str(row["level"]).removeprefix(f"{row['switched']} ")
+
+
+def list_names(names: Sequence[str], most: int = 2) -> str:
+    """Return the first few names as a sentence lists them, and how many more there are."""
+    names = list(dict.fromkeys(names))
+    return join_names(names if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} more"])
+
+
+def _case_levels(row: Row) -> Row:
+    return {**row["problem"], **row["fixed"]}
+
+
+def _differing(held: Sequence[Row]) -> set[str]:
+    names = {name for each in held for name in each}
+    return {name for name in names if any(each.get(name) != held[0].get(name) for each in held)}
+
+
+_NAMES_OF_OUTCOMES = {"wrong-output": "with wrong output", "wrong-work": "with wrong work"}
+_NAMED = 3  # levels and workloads of one reason; every arm stands in the table of arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Arms that have no speed, or a doubtful one, for the same reason."""
+
+    outcome: str
+    reason: str
+    counted: str
+    named: str
+
+
+def group_unmeasured(arms: Sequence[Row]) -> list[Group]:
+    """Return the arms that were not measured, by reason."""
+    return _group((row, row["outcome"], row["reason"]) for row in arms if row["outcome"] != "measured")
+
+
+def group_doubts(arms: Sequence[Row]) -> list[Group]:
+    """Return the arms that were measured and flagged, by flag."""
+    measured = (row for row in arms if row["outcome"] == "measured")
+    return _group((row, "doubtful", flag) for row in measured for flag in row["flags"])
+
+
+def _group(found: Iterable[tuple[Row, str, Reason | None]]) -> list[Group]:
+    """Group arms by their outcomes and by reasons that differ only in numbers; the most frequent reason first."""
+    groups: dict[tuple[str, ...], list[tuple[Row, str, Reason | None]]] = {}
+    for row, outcome, reason in found:
+        groups.setdefault((outcome, *(kind_of(reason) if reason else ())), []).append((row, outcome, reason))
+    return [_name_group(alike) for alike in sorted(groups.values(), key=len, reverse=True)]
+
+
+def _name_group(alike: Sequence[tuple[Row, str, Reason | None]]) -> Group:
+    outcome, reasons = alike[0][1], [reason for _, _, reason in alike if reason]
+    name = _NAMES_OF_OUTCOMES.get(outcome, outcome.replace("-", " "))
+    return Group(
+        outcome=outcome,
+        reason=describe(reasons) if reasons else "",
+        counted=f"{units.plural(len(alike), 'arm')} {name}",
+        named=_named([row for row, *_ in alike]),
+    )
+
+
+def _named(rows: list[dict[str, Any]]) -> str:
+    """Return the first few levels, workloads and frameworks of these arms."""
+    levels, workloads, frameworks = (
+        list_names([row[name] for row in rows], most=_NAMED) for name in ("level", "workload", "framework")
+    )
+    return f"{levels} on {workloads} ({frameworks})"
+
+
+_NOT_FASTER = {"slower": "never", "same": "no difference", "undecided": "undecided"}
+
+
+def format_break_even(row: dict[str, Any]) -> str:
+    """Return when a candidate begins to pay, for a table, such as ``after 61 iterations (58–70)``."""
+    if row["verdict"] != "faster":
+        return _NOT_FASTER.get(row["verdict"], "")
+    found = break_even(row)
+    if found is None:
+        return ""
+    if found.high == 0:
+        return "from the first call"
+    low, high = _whole(found.low), _whole(found.high)
+    within = f" ({low}–{high})" if low != high else ""
+    return f"after {_whole(found.at)} {found.unit}s{within}"
+
+
+def explain_break_even(row: dict[str, Any]) -> str:
+    """Return a sentence about a candidate that pays only after it has caught up; empty for every other arm."""
+    said = format_break_even(row)
+    if not said.startswith("after"):
+        return ""
+    own, baselines = units.seconds(row["cold_s"]), units.seconds(row["baseline_cold_s"])
+    then = f"from then on it is {units.speedup(row['speedup'])} as fast"
+    return f"{row['level']} pays {said}: its first call takes {own}, the baseline’s {baselines}; {then}."
+
+
+def _whole(number: float) -> str:
+    return "∞" if math.isinf(number) else units.short(math.ceil(number))
+
+
+def describe_price(row: Row) -> str:
+    """Return what a candidate costs besides time, or saves, with the work that repays a slow first call."""
+    repaid = format_break_even(row)
+    return price.describe_price(row, repaid if repaid.startswith("after") else "")
+
+
+_LONGEST_S = 1e9  # budgets beyond it are none
+_WITHIN_A_BUDGET = 30  # times the pairs; beyond it an estimate of a square law means little
+_COUNTED = 1000  # times; beyond it a number would pretend to know
+_UNSETTLED = "the times had not settled when the warm-up ended"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circumstances:
+    """The conditions of a run: its noise zone, its budget per arm, and the remarks on its trials by trial id."""
+
+    noise: float
+    budget_s: float | None
+    remarks: Mapping[str, Sequence[Reason]]
+
+
+def circumstances(run: Run) -> Circumstances:
+    """Return the conditions of a run, from its settings and its trials."""
+    budget_s = run.settings.get("budget_s")
+    return Circumstances(
+        noise=noise_of(run),
+        budget_s=float(budget_s) if isinstance(budget_s, int | float) and 0 < budget_s < _LONGEST_S else None,
+        remarks={trial.id: trial.remarks for trial in run.trials},
+    )
+
+
+def describe_open_verdict(row: Row, place: str, noise: float) -> str:
+    """Return the bounds of an undecided speedup, and the verdicts that they leave open."""
+    pairs = units.plural(row["pairs"], "pair")
+    if not row["low"] > 0 or math.isinf(row["high"]):
+        return f"could not be told on {place}: no interval after {pairs}"
+    between = f"{units.speedup(row['low'])} to {units.speedup(row['high'])}"
+    words = ["the same" if each == "same" else each for each in possible_verdicts(row["low"], row["high"], noise)]
+    possible = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return f"may be {possible} on {place}: {between} after {pairs}"
+
+
+def explain_undecided(row: Row, around: Circumstances) -> list[str]:
+    """Return sentences on why an effect is undecided and what would decide it."""
+    why = _reasons(row, around)
+    return [*([f"Why: {'; '.join(why)}"] if why else []), f"To decide: {_what_would_decide(row, around)}"]
+
+
+def _reasons(row: Row, around: Circumstances) -> list[str]:
+    remarks = dict.fromkeys(remark.brief for remark in around.remarks[row["trial"]])
+    return [*remarks, *([_UNSETTLED] if _unsettled(row) else [])]
+
+
+def _unsettled(row: Row) -> bool:
+    return row["warmup_settled"] is False or row["baseline_warmup_settled"] is False
+
+
+def _what_would_decide(row: Row, around: Circumstances) -> str:
+    times = times_the_pairs(row["speedup"], row["low"], row["high"], around.noise)
+    disturbed = bool(around.remarks[row["trial"]])
+    if times is None:
+        pairs = f"at least twice the pairs{_more(row, 2, around)}"
+        return f"a quieter machine, and {pairs}" if disturbed else pairs
+    if times <= _WITHIN_A_BUDGET:
+        enough = math.ceil(times)
+        pairs = f"about {enough} times the pairs{_more(row, enough, around)}"
+        return f"{pairs}, fewer on a quieter machine" if disturbed else pairs
+    many = f"about {units.count(float(f'{times:.1g}'))}" if times <= _COUNTED else f"more than {units.count(_COUNTED)}"
+    many = f"{many} times the pairs"
+    if disturbed:
+        return f"a quieter machine; as it was, {many}"
+    if _unsettled(row):
+        return f"a longer warm-up, which a larger budget gives; as it was, {many}"
+    return f"{many}, more than one budget gives"
+
+
+def _more(row: Row, times: float, around: Circumstances) -> str:
+    """Return the option that measures ``times`` as long."""
+    if row["workers"] > 1 and row["paired"]:
+        return f" (--accel-visits={math.ceil(times * row['workers'])})"
+    return f" (--accel-budget={math.ceil(times * around.budget_s)})" if around.budget_s else ""
+
+
+_HEADINGS = {  # a technique stands under the first of these verdicts that it has
+    "faster": "What pays",
+    "slower": "What slows down",
+    "same": "What makes no difference",
+    "undecided": "What is undecided, and what would decide it",
+}
+_FIRST = 6  # statements of one verdict, before one asks for more
+_REACH = {"faster": "pays on", "slower": "slower on", "same": "no difference on", "undecided": "undecided on"}
+_OTHER_VERDICTS = {"slower": "Slower on", "same": "No difference on", "undecided": "Undecided on"}
+_OTHER_LEVELS = {  # and where the level spoken of does so too
+    "faster": ("Pays", "Also pays"),
+    "same": ("No difference", "Also no difference"),
+    "undecided": ("Undecided", "Also undecided"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What one technique does in one framework, in plain text.
+
+    ``what`` is the technique at the level where its effect is surest, ``against`` the baseline's level and ``finding``
+    what it does there. ``more`` are sentences on where it does something else, or on what would decide it, and
+    ``slows`` names what it slows down most, where it pays elsewhere.
+    """
+
+    verdict: str
+    framework: str
+    technique: str
+    what: str
+    against: str
+    finding: str
+    price: str
+    more: tuple[str, ...]
+    doubt: str
+    slows: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictGroup:
+    """The statements of one verdict; ``mixed`` are those of techniques that pay but slow something down as well."""
+
+    verdict: str
+    heading: str
+    statements: list[Statement]
+    mixed: list[Statement]
+
+    @property
+    def first(self) -> list[Statement]:
+        """The statements that are shown at once."""
+        return self.statements[:_FIRST]
+
+    @property
+    def others(self) -> list[Statement]:
+        """The statements that unfold on request."""
+        return self.statements[_FIRST:]
+
+
+def state_findings(effects: Sequence[Row], around: Circumstances) -> list[VerdictGroup]:
+    """Return one statement per technique and framework, by verdict, the surest gain or loss first.
+
+    Doubtful effects come last; of the undecided ones, those that few more pairs would decide come first.
+    """
+    stated = [_state(rows, around) for rows in group_by_technique(effects).values()]
+    stated.sort(key=lambda each: _rank(each[0], around))
+    return [
+        VerdictGroup(
+            verdict=verdict,
+            heading=heading,
+            statements=[each for _, each in stated if each.verdict == verdict],
+            mixed=[each for _, each in stated if each.slows and verdict == "slower"],
+        )
+        for verdict, heading in _HEADINGS.items()
+    ]
+
+
+def choose_surest(rows: Sequence[Row], around: Circumstances) -> list[Row]:
+    """Return the surest effect of each technique in each framework, from effects of one verdict, the surest first."""
+    chosen: dict[tuple[str, str], Row] = {}
+    for row in _surest_first(rows, around):
+        chosen.setdefault((row["framework"], row["switched"]), row)
+    return list(chosen.values())
+
+
+def _surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
+    """Return effects of one verdict, the surest first."""
+    return sorted(rows, key=lambda row: _rank(row, around))
+
+
+def _rank(row: Row, around: Circumstances) -> tuple[bool, float]:
+    """Return the key by which effects of one verdict are sorted."""
+    doubtful = bool(_doubts(row))
+    if row["verdict"] == "undecided":
+        times = times_the_pairs(row["speedup"], row["low"], row["high"], around.noise)
+        return doubtful, math.inf if times is None else times
+    return doubtful, row["high"] if row["verdict"] == "slower" else -row["low"]
+
+
+def _state(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
+    """Return a technique's surest effect, and the statement on the technique."""
+    verdict = next(verdict for verdict in _HEADINGS if any(row["verdict"] == verdict for row in rows))
+    chosen = _surest_first([row for row in rows if row["verdict"] == verdict], around)[0]
+    places = Places.of(rows)
+    place = places.name(chosen)
+    found = (
+        describe_open_verdict(chosen, place, around.noise)
+        if verdict == "undecided"
+        else _describe_effect(chosen, place)
+    )
+    return chosen, Statement(
+        verdict=verdict,
+        framework=chosen["framework"],
+        technique=chosen["switched"],
+        what=chosen["level"],
+        against=", ".join(chosen["baseline_levels"].values()),
+        finding="; ".join(filter(None, (found, _reach(chosen, rows)))),
+        price="" if verdict == "undecided" else describe_price(chosen),
+        more=(
+            *(explain_undecided(chosen, around) if verdict == "undecided" else ()),
+            *_describe_other_verdicts(chosen, rows, places),
+            *_other_levels(chosen, rows, places),
+        ),
+        doubt="; ".join(_doubts(chosen)),
+        slows=_slows(rows, places) if verdict == "faster" else "",
+    )
+
+
+def _slows(rows: Sequence[Row], places: Places) -> str:
+    slower = [row for row in rows if row["verdict"] == "slower"]
+    if not slower:
+        return ""
+    worst = min(slower, key=lambda row: row["high"])
+    return f"{worst['level']} on {places.name(worst, units.speedup(worst['speedup']))}"
+
+
+def _doubts(row: Row) -> list[str]:
+    """Return the doubts about either arm, in a few words each."""
+    return list(dict.fromkeys(flag.brief for flag in [*row["baseline_flags"], *row["flags"]]))
+
+
+def _describe_effect(row: Row, place: str) -> str:
+    speedup, within = units.speedup(row["speedup"]), units.interval(row["low"], row["high"])
+    if row["verdict"] == "faster":
+        return f"makes {place} {speedup} as fast ({within})"
+    if row["verdict"] == "slower":
+        return f"slows {place} down to {speedup} ({within})"
+    return f"makes no difference on {place}: {speedup} ({within})"
+
+
+def _reach(chosen: Row, rows: Sequence[Row]) -> str:
+    """Return in how many cases this level has the verdict of the chosen one."""
+    cases = [row for row in rows if row["level"] == chosen["level"]]
+    if len(cases) == 1:
+        return ""
+    alike = sum(row["verdict"] == chosen["verdict"] for row in cases)
+    share = f"{alike} of {len(cases)}" if alike < len(cases) else "both" if alike == 2 else f"all {alike}"
+    apart = len({row["workload"] for row in cases}) == len(cases)
+    return f"{_REACH[chosen['verdict']]} {share} {'workloads' if apart else 'cases'}"
+
+
+def _describe_other_verdicts(chosen: Row, rows: Sequence[Row], places: Places) -> Iterator[str]:
+    """Yield where the same level has another verdict."""
+    others = [row for row in rows if row["level"] == chosen["level"]]
+    for verdict, words in _OTHER_VERDICTS.items():
+        found = _by_speed([row for row in others if row["verdict"] == verdict], places)
+        if found and verdict != chosen["verdict"]:
+            yield f"{words} {list_names(found, most=1 if verdict in ('slower', 'same') else 2)}"
+
+
+def _other_levels(chosen: Row, rows: Sequence[Row], places: Places) -> Iterator[str]:
+    """Yield what the other levels do: by name for those that slow something down, in brief for the others."""
+    levels: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["level"] != chosen["level"]:
+            levels.setdefault(format_own_level(row), []).append(row)
+    brief: dict[str, list[str]] = {}
+    for level, found in levels.items():
+        if slower := [row for row in found if row["verdict"] == "slower"]:
+            yield f"{level} is slower on {list_names(_by_speed(slower, places), most=1)}"
+        kept = [verdict for verdict in _OTHER_LEVELS if any(row["verdict"] == verdict for row in found)]
+        if kept and (not slower or kept[0] == "faster"):
+            brief.setdefault(kept[0], []).append(level)
+    for verdict in _OTHER_LEVELS:
+        if verdict in brief:
+            does, also = _OTHER_LEVELS[verdict]
+            yield f"{also if verdict == chosen['verdict'] else does}: {list_names(brief[verdict], most=5)}"
+
+
+def _by_speed(found: Sequence[Row], places: Places) -> list[str]:
+    """Return the places of effects, the slowest first, with the speedups that are decided."""
+    ordered = sorted(found, key=lambda row: row["speedup"])
+    return [places.name(row, "" if row["verdict"] == "undecided" else _measured(row)) for row in ordered]
+
+
+def _measured(row: Row) -> str:
+    return f"{units.speedup(row['speedup'])}, {units.interval(row['low'], row['high'])}"

@@ -1,0 +1,128 @@
+"""Summarize the strongest findings as Markdown, short enough for a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from accelbench import units
+from accelbench.report.certificate import NO_CERTIFICATE, describe_certificate, describe_changes
+from accelbench.report.history_section import HistorySection
+from accelbench.report.labels import describe_caches, format_taken, unique_labels
+from accelbench.report.machine import describe_machine
+from accelbench.report.render import Content, render_template
+from accelbench.report.side_by_side import SideBySide
+from accelbench.report.statements import Circumstances, choose_surest, circumstances, describe_price
+from accelbench.report.verdicts import GLYPHS, count_comparisons
+from accelbench.results import Findings, Result
+from accelbench.results.arm_table import Row, rows_of
+from accelbench.results.certificates import MachineCertificates
+from accelbench.results.combinations import Ladder
+from accelbench.schema.result import Run
+from accelbench.text import format_case, format_place
+
+# Rows that one reads in a pull request, and ladders and their rungs.
+_MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4
+_MOST_LADDERS, _MOST_RUNGS = 4, 12
+
+
+_DOUBTFUL = " †"  # behind the speedup of an effect about which the page has a doubt
+
+
+def as_markdown(
+    runs: Sequence[Findings],
+    certificates: Mapping[str, MachineCertificates],
+    title: str,
+    beside: SideBySide | None = None,
+    over_time: HistorySection | None = None,
+) -> str:
+    """Return the strongest findings of each run, and what changed last; ``certificates`` are by machine."""
+    labels = unique_labels([each.result for each in runs])
+    content = {
+        "title": title,
+        "beside": [*beside.changes, *beside.agreement] if beside else [],
+        "runs": [
+            _summarize(findings, label, certificates.get(findings.run.machine, MachineCertificates()))
+            for findings, label in zip(runs, labels, strict=True)
+        ],
+        "over_time": over_time,
+    }
+    return render_template("summary.md.j2", content)
+
+
+def _summarize(findings: Findings, label: str, certificates: MachineCertificates) -> Content:
+    """Return one run's part of a summary; ``paying`` and ``slowing`` hold the cells of a row for each technique."""
+    run, result = findings.run, findings.result
+    chosen, around = findings.choosable_rows, circumstances(run)
+    paying, slowing = _surest(chosen, "faster", around), _surest(chosen, "slower", around)
+    tables = paying[:_MOST_PAYING], slowing[:_MOST_SLOWING]
+    return Content(
+        name=label,
+        taken=format_taken(result),
+        machine=describe_machine(run.environment.identity),
+        interrupted=run.interrupted,
+        counted=_counted(run, findings.effect_rows),
+        unmeasured=_unmeasured(findings.rows),
+        odd_visits=findings.odd_visits,
+        paying=tables[0],
+        slowing=tables[1],
+        has_doubts=any(cell.endswith(_DOUBTFUL) for rows in tables for cells in rows for cell in cells),
+        bottlenecks=[each.sentence for each in findings.bottlenecks[:_MOST_BOTTLENECKS]],
+        ladders=[_summarize_ladder(each) for each in findings.ladders[:_MOST_LADDERS]],
+        bundles=[each.sentence for each in findings.attributions[:_MOST_BUNDLES]],
+        certificate=_describe_certificate(result, certificates),
+    )
+
+
+def _counted(run: Run, found: Sequence[Row]) -> str:
+    sizes = (
+        f"{units.plural(len(found), 'comparison')} in {units.plural(len(run.trials), 'trial')}{describe_caches(run)}"
+    )
+    return count_comparisons(sizes, (row["verdict"] for row in found))
+
+
+def _unmeasured(arms: Sequence[Row]) -> str:
+    missing = [row["outcome"] for row in arms if row["outcome"] != "measured"]
+    each = ", ".join(f"{count} {outcome.replace('-', ' ')}" for outcome, count in Counter(missing).most_common())
+    return f"{len(missing)} of {units.plural(len(arms), 'arm')} have no speed: {each}." if missing else ""
+
+
+def _surest(rows: Sequence[Row], verdict: str, around: Circumstances) -> list[list[str]]:
+    """Return a table row per technique and framework, the surest gain or loss first, what is doubtful last."""
+    return [_cells(row) for row in choose_surest([row for row in rows if row["verdict"] == verdict], around)]
+
+
+def _cells(row: Row) -> list[str]:
+    case = format_case(problem=row["problem"], fixed=row["fixed"])
+    return [
+        GLYPHS[row["verdict"]],
+        row["level"],
+        ", ".join(row["baseline_levels"].values()),
+        format_place(row["workload"], row["framework"], case),
+        _ratio(row, "speedup") + (_DOUBTFUL if row["flags"] or row["baseline_flags"] else ""),
+        describe_price(row),
+    ]
+
+
+def _ratio(row: Row, of: str, bounds: str = "") -> str:
+    return units.ratio(row[of], row[f"{bounds}low"], row[f"{bounds}high"])
+
+
+def _summarize_ladder(ladder: Ladder) -> Content:
+    rungs = rows_of(ladder.rungs.iloc[1 : _MOST_RUNGS + 1])
+    steps = [f"{GLYPHS.get(rung['step_verdict'], '')} {_ratio(rung, 'step', 'step_')}".lstrip() for rung in rungs]
+    return Content(
+        where=format_place(ladder.workload, ladder.framework, ladder.held),
+        start=ladder.start,
+        rungs=[[rung["rung"], _ratio(rung, "speedup"), step] for rung, step in zip(rungs, steps, strict=True)],
+        sentences=[sentence for sentence in (ladder.throughput, ladder.left_out) if sentence],
+    )
+
+
+def _describe_certificate(result: Result, certificates: MachineCertificates) -> str:
+    """Return how often identical code was called different, and whether that still holds."""
+    if certificates.newest is None:
+        return NO_CERTIFICATE
+    return " ".join(
+        [*describe_certificate(certificates.newest)[:1], *describe_changes(certificates.newest, result.run.environment)]
+    )

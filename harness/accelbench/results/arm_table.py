@@ -1,0 +1,240 @@
+"""One tidy table with a row per arm of every run, and the effects in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from accelbench.price import MemoryKind, memory_bytes, memory_kind
+from accelbench.results.load import Result
+from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord
+from accelbench.text import cross, format_levels
+from accelbench.units import plural
+
+Row = dict[str, Any]
+
+_FLOATS = (
+    "s_per_iteration", "q1_s_per_iteration", "q3_s_per_iteration", "s_per_item", "items_per_s", "cold_s", "build_s",
+    "memory_bytes", "error", "tolerance", "energy_j_per_item", "device_share",
+)  # fmt: skip
+_COUNTS = ("blocks", "iterations_per_block", "warmup_blocks")
+_KINDS: dict[str, Any] = {  # so that a column in which everything is missing is still one of numbers
+    **{f"{prefix}{name}": float for prefix in ("", "baseline_") for name in _FLOATS},
+    **{f"{prefix}{name}": "Int64" for prefix in ("", "baseline_") for name in _COUNTS},
+    **dict.fromkeys(("items", "baseline_items", "share", "speedup", "low", "high"), float),
+    **dict.fromkeys(("step", "step_low", "step_high"), float),
+    **dict.fromkeys(("pairs", "workers", "builds", "visits"), "Int64"),
+}
+
+
+def tabulate_arms(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per arm, the runs and their trials in the order given.
+
+    ``level`` is what distinguishes the arm from the baseline in words, ``about`` what these techniques are,
+    ``levels`` all levels as a mapping. ``memory_bytes`` and ``baseline_memory_bytes`` are peaks of the framework's
+    allocator where the arm and its baseline both have one, else rises of resident memory, as ``memory_kind`` says.
+    ``energy_j_per_item`` is of the device that ``energy_of`` names. The columns of the effect are empty for a
+    baseline and for an arm without a speed. Columns that begin with ``step`` hold the speedup of a ladder's rung
+    over the rung below, which is at the levels ``step_over``. ``share`` is the largest share of a ceiling that the
+    arm reached, ``ceiling`` which one that is, ``shares`` all of them by their ceilings. What arms observed besides
+    time stands in columns named ``observed_``. Half of an arm's samples lie between ``q1_s_per_iteration`` and
+    ``q3_s_per_iteration``. ``device_share`` is for what share of the time the device worked, by its own clock.
+    ``kinds`` maps the trial's techniques to their kinds; ``ablation`` is true of an arm that only takes a part of
+    the work away.
+    """
+    frame = pd.DataFrame([row for result in results for row in _rows(result)])
+    kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
+    return frame.astype(kinds | {name: float for name in frame if str(name).startswith("observed_")})
+
+
+def effects(arms: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per candidate that has a speedup; its baseline's figures stand in columns named ``baseline_``."""
+    return arms if arms.empty else arms[arms["speedup"].notna()].reset_index(drop=True)
+
+
+def by_technique(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield framework, technique and effects of each technique that was switched, in the order in which they come."""
+    if len(effects):
+        for _, found in effects.groupby(["framework", "switched"], sort=False):
+            yield found["framework"].iloc[0], found["switched"].iloc[0], found.reset_index(drop=True)
+
+
+def group_by_technique(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return rows by framework and the technique that was switched, in the order in which they come."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["framework"], row["switched"]), []).append(row)
+    return groups
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Return a table's rows as mappings, with None for what is missing."""
+    columns = [
+        [None if missing else value for value, missing in zip(frame[name].tolist(), frame[name].isna(), strict=True)]
+        for name in frame
+    ]
+    names = [str(name) for name in frame]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def without(levels: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return levels or options without one of them."""
+    return {other: level for other, level in levels.items() if other != name}
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    for trial in result.run.trials:
+        baseline = trial.arms[0]
+        for position, arm in enumerate(trial.arms):
+            kind = memory_kind(arm.price or Price(), baseline.price or Price())
+            compared = {f"baseline_{name}": value for name, value in _figures(baseline, kind).items()}
+            yield {
+                "run": result.name,
+                "number": result.number,
+                "taken": result.taken,
+                "machine": result.run.machine,
+                **_trial(trial),
+                **_levels(arm, baseline, trial, candidate=position > 0),
+                "outcome": arm.outcome,
+                "reason": arm.reason,
+                "items": arm.items,
+                "flags": arm.flags,
+                "placement": _placement(arm.placement),
+                **_share(arm.rates),
+                **_figures(arm, kind),
+                **_effect(arm.effect if position and arm.outcome == "measured" else None),
+                **_step(trial.step(arm)),
+                **compared,
+                "baseline_flags": baseline.flags,
+                "baseline_items": baseline.items,
+                **{f"observed_{name}": value for name, value in arm.observed.items()},
+            }
+
+
+def _trial(trial: TrialRecord) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "test": trial.id.partition("[")[0],
+        "module": trial.module,
+        "framework": trial.framework,
+        "workload": trial.workload,
+        "unit": trial.unit,
+        "technique": cross(trial.techniques),
+        "kinds": trial.kinds,
+        "problem": trial.problem,
+        "fixed": trial.fixed,
+    }
+
+
+def _levels(arm: ArmRecord, baseline: ArmRecord, trial: TrialRecord, *, candidate: bool) -> dict[str, Any]:
+    """Return an arm's levels; a candidate is named by those in which it differs from its baseline."""
+    switched = {name: level for name, level in arm.levels.items() if level != baseline.levels.get(name)}
+    named = switched if candidate and switched else arm.levels
+    against = {name: baseline.levels[name] for name in named if name in baseline.levels}
+    return {
+        "baseline": not candidate,
+        "levels": arm.levels,
+        "level": format_levels(named),
+        "switched": cross(named),
+        "about": " ".join(trial.technique_summaries.get(name, "") for name in named).strip(),
+        "ablation": all(trial.kinds.get(name) == "ablation" for name in named),
+        "against": format_levels(against),
+        "baseline_levels": against,
+    }
+
+
+def _placement(placement: Placement | None) -> str:
+    """Return where the work ran, such as ``cuda:0, 12 kernels``."""
+    if placement is None:
+        return ""
+    devices = dict.fromkeys([*placement.parameters, *placement.inputs, *placement.outputs, *placement.allocations])
+    counted = [] if placement.kernels is None else [plural(placement.kernels, "kernel")]
+    return ", ".join([*devices, *counted])
+
+
+def _share(rates: Sequence[Rate]) -> dict[str, Any]:
+    nearest = max(rates, key=lambda rate: rate.share, default=None)
+    return {
+        "share": nearest.share if nearest else None,
+        "ceiling": nearest.ceiling if nearest else "",
+        "shares": {rate.ceiling: rate.share for rate in rates},
+    }
+
+
+def _figures(arm: ArmRecord, kind: MemoryKind) -> dict[str, Any]:
+    return {**_timing(arm.timing, arm.items), **_price(arm.price or Price(), kind)}
+
+
+def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
+    per_item_s = timing.median_s / items if timing and items else None
+    q1_s, q3_s = _quartiles(timing.quantiles_s) if timing else (None, None)
+    return {
+        "s_per_iteration": timing.median_s if timing else None,
+        "q1_s_per_iteration": q1_s,
+        "q3_s_per_iteration": q3_s,
+        "s_per_item": per_item_s,
+        "items_per_s": 1 / per_item_s if per_item_s else None,
+        "cold_s": timing.cold_s if timing else None,
+        "build_s": timing.build_s if timing else None,
+        "blocks": timing.blocks if timing else None,
+        "iterations_per_block": timing.iterations_per_block if timing else None,
+        "warmup_blocks": timing.warmup_blocks if timing else None,
+        "warmup_settled": timing.warmup_settled if timing else None,
+        "device_share": _device_share(timing) if timing else None,
+    }
+
+
+def _device_share(timing: Timing) -> float | None:
+    """Return for what share of the time the device was busy, by its own clock, which may differ a little."""
+    if timing.device_s is None or timing.median_s <= 0:
+        return None
+    return min(1.0, timing.device_s / timing.median_s)
+
+
+def _quartiles(quantiles: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return between what the middle half lies, from evenly spaced quantiles."""
+    if not quantiles:
+        return None, None
+    first, third = np.interp([0.25, 0.75], np.linspace(0, 1, len(quantiles)), quantiles)
+    return float(first), float(third)
+
+
+def _price(price: Price, kind: MemoryKind) -> dict[str, Any]:
+    return {
+        "memory_bytes": memory_bytes(price, kind),
+        "memory_kind": kind,
+        "error": price.error,
+        "tolerance": price.tolerance,
+        "energy_j_per_item": price.energy_j_per_item,
+        "energy_of": price.energy_of,
+    }
+
+
+def _effect(effect: Effect | None) -> dict[str, Any]:
+    """Return the effect's columns; an interval that is not bounded above reaches to infinity."""
+    return {
+        "speedup": effect.speedup if effect and effect.speedup > 0 else None,
+        "low": effect.low if effect else None,
+        "high": effect.upper if effect else None,
+        "verdict": effect.verdict if effect else None,
+        "pairs": effect.pairs if effect else None,
+        "paired": effect.paired if effect else None,
+        "workers": effect.workers if effect else None,
+        "builds": effect.builds if effect else None,
+        "visits": len(effect.visits) if effect else None,
+        "log_ratios": effect.log_ratios_in_order if effect else (),
+    }
+
+
+def _step(effect: Effect | None) -> dict[str, Any]:
+    step = _effect(effect)
+    return {
+        "step": step["speedup"],
+        "step_low": step["low"],
+        "step_high": step["high"],
+        "step_verdict": step["verdict"],
+        "step_over": effect.against if effect else {},
+    }

@@ -1,0 +1,56 @@
+"""A run as JSON, and back. A file may come from anybody; whatever is wrong with it is reported in one line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from accelbench.errors import UnreadableResult
+from accelbench.schema.result import KEY, SCHEMA_VERSION, Run
+from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, shown
+
+PARTS = (KEY,)  # the keys of a result file that `from_json` reads
+
+
+def to_json(stored: object) -> dict[str, Any]:
+    """Return a run, or a part of one, as plain JSON values; a number that is not finite is left out."""
+    return _readable(msgspec.to_builtins(stored, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
+
+
+def from_json(document: Any, *, source: str) -> Run:
+    """Return the run held by a result file's JSON.
+
+    Raises:
+        UnreadableResult: the JSON is not a result of accelbench, has a newer schema, or does not follow its schema.
+    """
+    source = shown(source)
+    stored = document.get(KEY) if isinstance(document, dict) else None
+    if not isinstance(stored, dict):
+        raise UnreadableResult(
+            f"{source}: not a result of accelbench (no {KEY!r} key); "
+            "make one with pytest benchmarks/ --benchmark-save=NAME"
+        )
+    return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {shown(str(name))[:LONGEST_TEXT]: _readable(item) for name, item in value.items() if _is_known(item)}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value if _is_known(item)]
+    return shown(value)[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _is_known(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return the plain value of a scalar from a framework, such as a NumPy number or a subclass of ``str``."""
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(f"a {type(value).__name__} cannot be kept in a result file")

@@ -1,0 +1,182 @@
+"""Reading files that anybody may have written, most of them JSON: within limits, and only as data."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from accelbench.errors import AccelbenchError, UnreadableResult
+from accelbench.units import count, size
+
+MOST_BYTES = 256 * 2**20  # of a file; one from --benchmark-json holds every sample
+MOST_PARSED_BYTES = 16 * 2**20  # of JSON: some 6,000 arms; the objects take up to 60 times as much
+MOST_WRITTEN_BYTES = 2**20  # of a file that people write
+LONGEST_TEXT = 4096  # characters; below the 4,300 digits that Python converts to a number
+LARGEST = 2**63 - 1  # an integer of 64 bits
+SMALLEST = 1e-30  # a smaller float is read as 0, so that every inverse is finite
+_LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters quoted from a file
+# Only a document with one of these is checked value by value: an escape, a character other than printable ASCII, a long
+# text, a number with many digits or a large exponent.
+_UNUSUAL = re.compile(rb'\\|[^\x20-\x7e\s]|[^"]{%d}|\d{19}|[eE][+-]?\d\d' % LONGEST_TEXT)
+
+Stored = TypeVar("Stored")
+
+
+class BeyondLimit(AccelbenchError):
+    """A file exceeds a limit. The message is a clause for the caller's own sentence."""
+
+
+def read_document(path: Path, *names: str) -> Any:
+    """Return a file's JSON, as `document_in` does.
+
+    Raises:
+        UnreadableResult: the file cannot be read, is not JSON, or exceeds a limit.
+    """
+    with unreadable_in_one_line(str(path)):
+        return document_in(read_bytes(path), *names)
+
+
+@contextmanager
+def unreadable_in_one_line(source: str) -> Iterator[None]:
+    """Turn whatever is wrong with a file into one line that names the file.
+
+    Raises:
+        UnreadableResult: the file cannot be read, is not JSON, or exceeds a limit.
+    """
+    source = shown(source)
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableResult(f"{source}: cannot be read ({error.strerror}); give a readable result file") from None
+    except BeyondLimit as error:
+        raise UnreadableResult(f"{source}: cannot be read ({error}); delete it or run again") from None
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise UnreadableResult(
+            f"{source}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
+        ) from None
+
+
+def document_in(data: bytes, *names: str) -> Any:
+    """Return JSON as `parse` does, or, given names, only these members of the object; None if it is not an object.
+
+    Raises:
+        BeyondLimit: the JSON exceeds a limit.
+        ValueError, msgspec.MsgspecError: the data are not JSON.
+    """
+    if not names:
+        return parse(data)
+    try:
+        parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_parts(names)))
+    except msgspec.ValidationError:  # JSON, but not an object
+        return None
+    except RecursionError:
+        raise BeyondLimit("it is nested too deeply") from None
+    return {name: parse(part) for name, part in parts.items() if bytes(part)}
+
+
+def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        BeyondLimit: the file is too large, or is a pipe or a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise BeyondLimit("it is not a regular file")
+    if (size_bytes := path.stat().st_size) > most_bytes:
+        raise BeyondLimit(f"it takes {size(size_bytes)}, at most {size(most_bytes)} are read")
+    return path.read_bytes()
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a text file that people write, such as a TOML file.
+
+    Raises:
+        OSError: the file cannot be read.
+        BeyondLimit: the file is too large, or is a pipe or a device.
+        ValueError: the file is not UTF-8.
+    """
+    return read_bytes(path, MOST_WRITTEN_BYTES).decode()
+
+
+def parse(text: bytes | msgspec.Raw) -> Any:
+    """Return JSON as plain values: every number finite and in range, every text as `shown` makes it.
+
+    Raises:
+        BeyondLimit: the JSON exceeds a limit.
+        ValueError, msgspec.MsgspecError: the text is not JSON.
+    """
+    text = bytes(text)
+    if len(text) > MOST_PARSED_BYTES:
+        raise BeyondLimit(f"it takes {size(len(text))}, at most {size(MOST_PARSED_BYTES)} are parsed")
+    try:
+        value = msgspec.json.decode(text)
+        return _plain(value) if _UNUSUAL.search(text) else value
+    except RecursionError:
+        raise BeyondLimit("it is nested too deeply") from None
+
+
+def as_schema(stored: dict[str, Any], kind: type[Stored], newest: int, *, source: str, again: str) -> Stored:
+    """Return parsed JSON as an object of the schema; ``again`` is the verb that makes such a file.
+
+    Raises:
+        UnreadableResult: the JSON has a newer schema version, or does not follow its own.
+    """
+    version = stored.get("schema_version")
+    if isinstance(version, int) and version > newest:
+        raise UnreadableResult(
+            f"{source}: schema version {version}, this accelbench reads up to {newest}; upgrade accelbench"
+        )
+    try:
+        return msgspec.convert(stored, kind, strict=True)
+    except msgspec.ValidationError as error:
+        why = str(error)[:_LONGEST_CLAUSE]
+        raise UnreadableResult(
+            f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; "
+            f"delete it or {again} again"
+        ) from None
+
+
+def shown(text: str) -> str:
+    r"""Return a text as one line that is safe to print: control and invisible characters are escaped, as ``\x1b``."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+@cache
+def _parts(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    """Return a type that keeps only these members of an object, unparsed, and empty if they are missing."""
+    return msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in names])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_plain(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            raise BeyondLimit(
+                f"it holds a text of {count(len(value))} characters, at most {count(LONGEST_TEXT)} are read"
+            )
+        return shown(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BeyondLimit("it holds a number that is not finite")
+        return value if abs(value) >= SMALLEST else 0.0
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise BeyondLimit("it holds an integer of more than 64 bits")
+    return value
+
+
+def _visible(character: str) -> str:
+    kind = unicodedata.category(character)
+    escaped = kind.startswith("C") or kind in ("Zl", "Zp")  # separators of lines and paragraphs
+    return character.encode("unicode_escape").decode() if escaped else character

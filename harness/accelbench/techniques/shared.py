@@ -1,0 +1,112 @@
+"""What can be switched in several frameworks alike, and what the levels of their techniques have in common."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from accelbench.core import ROUNDING, Arm, Build, Host, technique
+from accelbench.errors import Unavailable
+from accelbench.schema.reasons import reason
+
+
+def cpu_count() -> int:
+    """Return the cores that affinity and a container's limit leave to this process."""
+    import joblib  # here, since its import takes a tenth of a second, and every worker imports the techniques
+
+    return int(joblib.cpu_count())
+
+
+def threads_at(level: str, cores: int) -> int:
+    """Return how many threads ``"1"``, ``"half"`` or ``"all"`` are; half of three cores is one."""
+    return {"1": 1, "half": max(1, cores // 2), "all": cores}[level]
+
+
+def threads_here(level: str) -> int:
+    """Return how many threads a level is in this process.
+
+    Raises:
+        Unavailable: it is one, as at the first level.
+    """
+    count = threads_at(level, cpu_count())
+    if level != "1" and count == 1:
+        raise Unavailable(reason("one-thread", level=level))
+    return count
+
+
+def devices_on(host: Host) -> tuple[str, ...]:
+    """Return the levels of a technique that switches the device."""
+    return ("cpu", *(host.accelerators or ("accelerator",)))
+
+
+def powers(base: int, host: Host) -> tuple[str, ...]:
+    """Return the powers of 2 or 4 up to the largest batch size of a sweep."""
+    sizes = (base**power for power in range(host.max_batch.bit_length()))
+    return tuple(str(size) for size in sizes if size <= host.max_batch)
+
+
+def batch_size(build: Build, level: str) -> Arm:
+    """How many items one step takes together."""
+    return build(batch_size=int(level))
+
+
+# TensorFlow traces every size anew, so there are fewer.
+for _framework, _base, _snippet in (
+    ("torch", 2, "DataLoader(data, batch_size={level})"),
+    ("tensorflow", 4, "dataset.batch({level})"),
+):
+    technique(
+        _framework,
+        kind="sweep",
+        levels=partial(powers, _base),
+        same_output=False,
+        memory_grows=True,
+        snippet={"*": _snippet},
+    )(batch_size)
+
+INTERVALS = {"never": 0, "every-100": 100, "every-10": 10, "every-step": 1}
+
+
+def log_interval(build: Build, level: str) -> Arm:
+    """How often the training loop reads its loss, which makes the host wait for the device."""
+    return build(log_interval=INTERVALS[level])
+
+
+def branches(build: Build, level: str) -> Arm:
+    """A block's branches one after another, at once, or one convolution of about their cost in their place."""
+    return build(branches=level)
+
+
+for _framework in ("torch", "tensorflow"):
+    technique(
+        _framework,
+        kind="sweep",
+        levels=tuple(INTERVALS),
+        not_recommended={"*": "its baseline reads no loss; read it as seldom as you can"},
+    )(log_interval)
+    technique(
+        _framework,
+        levels=("serial", "parallel", "fused"),
+        same_output=("parallel",),
+        not_recommended={"*": "it is a choice of the model, not of how it is computed"},
+    )(branches)
+
+
+# |a|² + |b|² − 2 a·b cancels: it was off by up to 6e-5 over sixteen seeds, and a fivefold margin covers
+# others. Everything else differs by rounding.
+VECTORISE_TOLERANCE = {"array": ROUNDING, "matmul": 3e-4}
+
+
+def vectorise(build: Build, level: str) -> Arm:
+    """A Python loop, array expressions, or batched matrix products."""
+    return build(form=level)
+
+
+for _framework in ("numpy", "torch", "cupy"):
+    technique(
+        _framework,
+        levels=("loop", "array", "matmul"),
+        tolerance=VECTORISE_TOLERANCE,
+        not_recommended={
+            "*": "it is a way to write a program, not a setting: write array expressions instead of loops"
+        },
+    )(vectorise)

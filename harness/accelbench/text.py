@@ -1,0 +1,108 @@
+"""Labels, lists and tables as text: names, levels, cases, and "a, b and 3 more". Nothing else words them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from accelbench.units import count
+
+Options = Mapping[str, Any] | str  # levels or options, or the text that they already are
+
+
+def hyphenate(name: str) -> str:
+    """Return a name as people read it: ``memory_format`` becomes ``memory-format``."""
+    return name.replace("_", "-")
+
+
+def cross(names: Iterable[str]) -> str:
+    """Return techniques that are switched together, such as ``amp × memory-format``."""
+    return " × ".join(map(hyphenate, names))
+
+
+def format_levels(levels: Mapping[str, Any], number: Callable[[float], str] = count) -> str:
+    """Return levels or options such as ``pin-memory on, elements 1,000``.
+
+    Args:
+        levels: values by name. Only numbers are formatted; a numeric level that is text stays as it is.
+        number: formats a number.
+    """
+    return ", ".join(f"{hyphenate(name)} {_value(value, number)}" for name, value in levels.items())
+
+
+def format_case(
+    *parts: str,
+    workload: str = "",
+    problem: Options = "",
+    fixed: Options = "",
+    framework: str = "",
+) -> str:
+    """Return the label of a case: workload, problem options, fixed levels and framework, without empty parts.
+
+    Args:
+        parts: what the label begins with, such as a technique's level.
+        workload: name of the workload.
+        problem: options of the workload.
+        fixed: levels that all arms of the trial have.
+        framework: name of the framework.
+    """
+    options = (each if isinstance(each, str) else format_levels(each) for each in (problem, fixed))
+    return ", ".join(filter(None, (*parts, workload, *options, framework)))
+
+
+def format_test_id(levels: Mapping[str, str]) -> str:
+    """Return the part of a test's id that names its levels, such as ``amp-bf16`` or ``device-cuda0``."""
+    return "-".join(
+        re.sub(r"[^A-Za-z0-9.+]+", "-", f"{name}-{level.replace(':', '')}") for name, level in levels.items()
+    )
+
+
+def format_place(workload: str, *details: str) -> str:
+    """Return where something was measured, such as ``matmul (torch, elements 10,000)``, without empty details."""
+    known = ", ".join(filter(None, details))
+    return f"{workload} ({known})" if known else workload
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def list_some(items: Iterable[str], most: int, *, separator: str = ", ") -> str:
+    """Return at most ``most`` items and how many more there are, such as ``a, b and 3 more``.
+
+    Args:
+        items: any number of texts.
+        most: how many of them to write out.
+        separator: the text between two items, such as ``"; "`` for items that contain commas.
+    """
+    listed = list(items)
+    shown = separator.join(listed[:most])
+    more = len(listed) - most
+    last = " and " if separator == ", " else f"{separator}and "
+    return f"{shown}{last}{count(more)} more" if more > 0 else shown
+
+
+def format_table(rows: Iterable[Sequence[str]], headers: Sequence[str]) -> str:
+    """Return a table for a terminal: left-aligned columns, two spaces apart, with a rule below the headers."""
+    cells = [[*headers], *([*row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [cells[0], ["-" * width for width in widths], *cells[1:]]
+    padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def format_table_html(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> str:
+    """Return an HTML table, as notebooks show it."""
+    head = f"<thead>{_html_row('th', headers)}</thead>" if headers else ""
+    return f"<table>{head}<tbody>{''.join(_html_row('td', row) for row in rows)}</tbody></table>"
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _value(value: Any, number: Callable[[float], str]) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,133 @@
+"""What the training loops of all frameworks have in common: the facts of a training, and the arm that it becomes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from accelbench.core import Arm, Setting, Work
+from accelbench.core.arm import nothing
+from accelbench.errors import Unavailable
+from accelbench.schema.reasons import Reason, reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """On which data a model is trained, and the usual values of options.
+
+    ``data`` makes the source of batches of a size: an iterable of the batches of one step, with their number ``count``
+    and that of their ``items``, and what shows, feeds and restarts its inputs. ``most`` is the number of items that an
+    epoch has at most. With ``counts_steps``, throughput counts batches in place of items.
+    """
+
+    data: Callable[[int], Any]
+    batch_size: int
+    most: int | None = None
+    log_interval: int = 0
+    counts_steps: bool = False
+
+
+class TrainingLoop(ABC):
+    """A training with its options: an epoch, or one batch where batches come in turn, is a step.
+
+    ``device`` is the label of the device. ``build`` makes the ``trainer``, which has the model, and the ``source`` of
+    batches.
+
+    Raises:
+        BadInput: an option has a value that does not exist.
+        Unavailable: an option cannot apply; the message says why.
+    """
+
+    options: Any
+    training: Any
+    trainer: Any
+    source: Any
+
+    def __init__(self, setting: Setting, options: Any, training: Any, device: str) -> None:
+        self.setting, self.options, self.training, self.label = setting, options, training, device
+        self.batch_size = self._batch_size()
+        self._reads_every = training.log_interval if options.log_interval is None else options.log_interval
+        self.check()
+
+    def check(self) -> None:
+        """Refuse options that have no meaning for this training, each for its reason."""
+        for objection in self._objections():
+            raise Unavailable(objection)
+        most = self.training.most
+        if most is not None and self.batch_size > most:
+            raise Unavailable(reason("too-few-items", items=most, unit="item", batch=self.batch_size))
+
+    def arm(self, **facts: Any) -> Arm:
+        """Build the loop and return its arm. ``facts`` replace those that the loop states."""
+        self.build()
+        source = self.source
+        stated: dict[str, Any] = {
+            "step": self.step,
+            "items": source.count if self.training.counts_steps else source.items,
+            "reset": self.reset,
+            "checked_steps": self.checked_steps,
+            "device": self.label,
+            "parameters": self.trainer.parameters,
+            "inputs": source.shown,
+            "feed": source.feed,
+            "work": self.work(source.items),
+            "close": source.close,
+        }
+        return Arm(**stated | facts)
+
+    def arm_or_check(self) -> Arm:
+        """Return the arm; where options are only checked, which they are by now, one that is not built."""
+        return Arm(step=nothing) if self.setting.only_check else self.arm()
+
+    @abstractmethod
+    def build(self) -> None:
+        """Make the trainer and the source of batches."""
+
+    @abstractmethod
+    def step(self) -> Any:
+        """Train on the batches of one step, and return what is checked."""
+
+    @property
+    def checked_steps(self) -> int:
+        """The steps after which the output is checked: the second batch's shows what the first one taught."""
+        return 2 if self.source.count == 1 else 1
+
+    def reset(self) -> None:
+        """Return to the first weights and the first batch."""
+        self.trainer.reset()
+        self.source.restart()
+
+    def work(self, items: int) -> Work | None:
+        """Return the work of learning from ``items`` items, None where it is not known."""
+        problem = self._problem
+        if problem is None:
+            return None
+        items_bytes = items * problem.item_bytes
+        is_sent = not self._is_resident and self.label != "cpu"
+        work: Work = self.trainer.work(
+            problem.network,
+            items,
+            read_bytes=items_bytes if self.source.count == 1 else 0,  # else they may stay in a cache
+            sent_bytes=items_bytes if is_sent else 0,
+        )
+        return work
+
+    @property
+    @abstractmethod
+    def _problem(self) -> Any:
+        """The problem that is learnt, None where nothing is known of it."""
+
+    @property
+    @abstractmethod
+    def _is_resident(self) -> bool:
+        """Whether batches lie on the device before the clock starts."""
+
+    @abstractmethod
+    def _objections(self) -> Iterator[str | Reason]:
+        """Yield why options cannot apply."""
+
+    def _batch_size(self) -> int:
+        size: int = self.options.batch_size or self.training.batch_size
+        return size

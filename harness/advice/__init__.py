@@ -1,1 +1,0 @@
-"""Advice: the fastest configuration of a workload that a time budget finds, and how sure it is."""

@@ -1,5 +1,0 @@
-"""One adapter per framework, behind one protocol; nothing else in the package asks which framework it has."""
-
-from harness.frameworks.protocol import Device, Framework, load
-
-__all__ = ["Device", "Framework", "load"]

@@ -1,1 +1,0 @@
-"""The measuring wing: referee, checks, worker processes, telemetry."""

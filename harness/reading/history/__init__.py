@@ -1,1 +1,0 @@
-"""Many runs as one history: what was observed, under which environments, and what changed."""

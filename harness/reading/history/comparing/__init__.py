@@ -1,1 +1,0 @@
-"""Two sets of runs against each other: machine, workload and technique shifts."""

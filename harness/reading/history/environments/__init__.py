@@ -1,1 +1,0 @@
-"""Under what runs were made: differences in words, eras and sub-eras, and the bridges between them."""

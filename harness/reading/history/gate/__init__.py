@@ -1,1 +1,0 @@
-"""The newest runs against their history: what regressed beyond chance."""

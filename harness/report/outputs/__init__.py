@@ -1,1 +1,0 @@
-"""The effects for other programs: CSV, Parquet, LaTeX, and Markdown for a pull request."""

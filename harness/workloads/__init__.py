@@ -1,5 +1,0 @@
-"""What is computed. Importing this package declares every workload, and imports no framework."""
-
-from harness.workloads import arrays, tensorflow, torch
-
-__all__ = ["arrays", "tensorflow", "torch"]
