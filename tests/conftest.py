@@ -1,14 +1,41 @@
-"""What the tests share."""
+"""Fixtures and settings of all tests."""
 
+import gc
+import os
 import signal
+from tempfile import TemporaryDirectory
 
 import pytest
 from project import Project
 
-pytest_plugins = ["pytester", "apart"]
+pytest_plugins = ["pytester", "isolated_framework"]
+
+# The user's cache stays as it is. Every pytest-xdist worker has a cache of its own, and with it a lock of its own:
+# otherwise one worker's sessions would wait for those of another.
+_CACHE = TemporaryDirectory(prefix="accelbench-tests-")
+os.environ["ACCELBENCH_CACHE"] = _CACHE.name
+
+# pytest-benchmark measures nothing where it sees xdist, and the sessions that tests start would inherit this.
+for variable in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
+    del os.environ[variable]
 
 # Whoever starts the tests in the background may have had Ctrl-C ignored, which processes started from here inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_objects() -> None:
+    """Exempt from garbage collection what was imported so far.
+
+    The engine collects garbage before it measures, and would look through all of PyTorch and pytest every time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Remove the cache."""
+    _CACHE.cleanup()
 
 
 @pytest.fixture

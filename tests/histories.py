@@ -1,4 +1,4 @@
-"""Made-up histories: what runs would have left behind, with every change in them known."""
+"""Synthetic histories: the rows that runs would have left behind, with every change in them known."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.reading.history.observations import History
+from accelbench.history.observations import History
 
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
-IDENTITY = {"cpu_model": "Example CPU", "cpu_cores": 2, "memory_gib": 8, "gpus": []}
+IDENTITY: dict[str, Any] = {"cpu_model": "Example CPU", "cpu_cores": 2, "memory_gib": 24, "gpus": []}
+CONFIGURATION = {
+    "kernel": "6.1",
+    "numpy.version": "2.4.6",
+    "driver.nvidia": "570.124",
+    "torch.version": "2.11.0",
+    "torch.threads": "2",
+}
 SETTINGS = {"size": "small", "noise": 0.01, "alpha": 0.01}
 
 
@@ -31,11 +38,11 @@ def history(
     configurations: Mapping[int, Mapping[str, str]] | None = None,
     machine: str = "example",
 ) -> History:
-    """Return a history of so many effects, each on a workload of its own, whose run-to-run ``spread`` is known.
+    """Return a history of ``cases`` effects, each on a workload of its own, whose run-to-run ``spread`` is known.
 
-    From run ``at`` on, counted from the end where negative, the speedups of the cases in ``step`` are so many times as
-    large, the workloads in ``workload_step`` so many times as fast, and the machine ``machine_step`` times. From the
-    runs in ``configurations`` on, these facts of the configuration are others.
+    Run ``at`` is the first after the change (negative: counted from the end). From there on the factors in ``step``
+    multiply the speedups of their cases, those in ``workload_step`` the throughput of their workloads, and
+    ``machine_step`` the throughput of everything. ``configurations`` maps a run to the facts that change with it.
     """
     chance = np.random.default_rng(seed)
     after = np.arange(runs) >= (at if at >= 0 else runs + at)
@@ -61,6 +68,7 @@ def _arms(names: list[str], times: np.ndarray, effects: np.ndarray, spread: floa
     shared = {
         "run": np.repeat(names, number), "trial": trials, "module": "test_amp", "framework": "torch",
         "workload": workloads, "problem": "", "fixed": "", "unit": "image", "size": "small",
+        "ablation": False,
     }  # fmt: skip
     baseline = pd.DataFrame(
         shared
@@ -83,11 +91,11 @@ def _arms(names: list[str], times: np.ndarray, effects: np.ndarray, spread: floa
 
 def _configurations(runs: int, changes: Mapping[int, Mapping[str, str]]) -> list[dict[str, str]]:
     facts: dict[str, str] = {"torch.version": "2.11.0", "gpu.driver": "570.124"}
-    told = []
+    facts_by_run = []
     for run in range(runs):
         facts = facts | changes.get(run, {})
-        told.append(facts)
-    return told
+        facts_by_run.append(facts)
+    return facts_by_run
 
 
 def _run(number: int, name: str, machine: str, configuration: Mapping[str, str]) -> dict[str, Any]:
@@ -97,3 +105,28 @@ def _run(number: int, name: str, machine: str, configuration: Mapping[str, str])
         "configuration": json.dumps(configuration, sort_keys=True), "settings": json.dumps(SETTINGS), "size": "small",
         "interrupted": False,
     }  # fmt: skip
+
+
+def run_row(
+    number: int = 1, *, machine: str = "box", settings: Mapping[str, Any] | None = None, **configuration: str | None
+) -> dict[str, Any]:
+    """Return a run under ``CONFIGURATION``, as a row of a history.
+
+    ``torch_version`` overrides ``torch.version``; None removes the fact.
+    """
+    changed = {name.replace("_", ".", 1): value for name, value in configuration.items()}
+    facts = {name: value for name, value in (CONFIGURATION | changed).items() if value is not None}
+    return {
+        "run": f"{machine}/{number:04}_nightly",
+        "number": number,
+        "name": "nightly",
+        "machine": machine,
+        "identity": json.dumps(IDENTITY),
+        "configuration": json.dumps(facts),
+        "settings": json.dumps({"size": "small", "budget_s": 1.0} | (settings or {})),
+    }
+
+
+def on_hardware(row: dict[str, Any], **identity: Any) -> dict[str, Any]:
+    """Return the run on other hardware."""
+    return row | {"identity": json.dumps(IDENTITY | identity)}

@@ -1,14 +1,16 @@
-"""Runs as the measuring wing leaves them, for the tests of what reads them."""
+"""Runs as measuring writes them, for the tests of the code that reads them."""
 
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from harness.record import (
+from accelbench.schema.reasons import Reason, reason
+from accelbench.schema.result import (
     SCHEMA_VERSION,
     ArmRecord,
     Effect,
@@ -20,20 +22,31 @@ from harness.record import (
     Timing,
     TrialRecord,
 )
-from harness.stored import PARTS, from_json, to_json
-from harness.untrusted import read_document
+from accelbench.schema.result_json import PARTS, from_json, to_json
+from accelbench.schema.safe_json import read_document
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
-RESULTS = Path(__file__).parents[1] / "results"
-REAL = RESULTS / "amd-epyc-2c-24g-a1550a" / "0010_quick.json"  # `tox -e quick`
-FULL = REAL.with_name("0008_all.json")  # the whole suite at its default budget
-OLDER = RESULTS / "amd-epyc-2c-24g-6aaf2b" / "0009_quick.json"  # on a processor of the generation before
+EVERY_FIELD = STORED.with_name("run_every_field.json")  # trials in which every field of the schema is used
+WHOLE_SUITE = STORED.with_name("run_whole_suite.json")  # a few trials of every benchmark, as a full run measured them
+KINDS = {"relief": "ablation", "device": "device"} | dict.fromkeys(("batch_size", "log_interval", "workers"), "sweep")
 
 
-def arm(levels: dict[str, str], median_s: float | None = None, **fields: Any) -> ArmRecord:
-    """Return an arm: measured where it has a time, else unavailable unless told otherwise."""
+def arm(
+    levels: dict[str, str], median_s: float | None = None, effect: Effect | None = None, **fields: Any
+) -> ArmRecord:
+    """Return an arm: measured where it has a time, else unavailable unless told otherwise.
+
+    ``effect`` is that against the baseline. Reasons may be given as texts.
+    """
+    fields = ({"effects": [effect]} if effect else {}) | fields
     if median_s is None:
-        return ArmRecord(levels=levels, **{"outcome": "unavailable", "reason": "not on this machine"} | fields)
+        fields = {"outcome": "unavailable", "reason": "not on this machine"} | fields
+    if "reason" in fields:
+        fields["reason"] = as_reason(fields["reason"])
+    if "flags" in fields:
+        fields["flags"] = list(map(as_reason, fields["flags"]))
+    if median_s is None:
+        return ArmRecord(levels=levels, **fields)
     timing = Timing(
         median_s=median_s,
         quantiles_s=(median_s,) * 21,
@@ -47,9 +60,23 @@ def arm(levels: dict[str, str], median_s: float | None = None, **fields: Any) ->
     return ArmRecord(levels=levels, timing=timing, **{"outcome": "measured", "items": 1.0} | fields)
 
 
-def effect(speedup: float, low: float, high: float | None, verdict: str, pairs: int = 50) -> Effect:
-    """Return an effect."""
-    return Effect(speedup=speedup, low=low, high=high, verdict=verdict, pairs=pairs)  # type: ignore[arg-type]
+def as_reason(given: str | Reason) -> Reason:
+    """Return a reason, or the one that an error with this message gives."""
+    return reason("message", message=given) if isinstance(given, str) else given
+
+
+def effect(
+    speedup: float, low: float, high: float | None, verdict: str, pairs: int = 50, against: dict[str, str] | None = None
+) -> Effect:
+    """Return an effect, against the baseline unless other levels are given."""
+    return Effect(
+        speedup=speedup,
+        low=low,
+        high=high,
+        verdict=verdict,
+        pairs=pairs,
+        against=against or {},  # type: ignore[arg-type]
+    )
 
 
 def memory(resident: int, allocator: int | None = None) -> Price:
@@ -67,10 +94,18 @@ def trial(*arms: ArmRecord, **fields: Any) -> TrialRecord:
         "summary": "A step of a net.",
         "unit": "image",
         "techniques": list(arms[0].levels),
+        "kinds": {name: KINDS.get(name, "switch") for name in arms[0].levels},
         "problem": {},
         "fixed": {},
     }
-    return TrialRecord(arms=list(arms), **given | fields)
+    fields["remarks"] = list(map(as_reason, fields.get("remarks", ())))
+    return TrialRecord(arms=[_against(arms[0].levels, each) for each in arms], **given | fields)
+
+
+def _against(baseline: dict[str, str], measured: ArmRecord) -> ArmRecord:
+    """Return the arm with its first effect against this baseline."""
+    effects = [replace(each, against=each.against or baseline) for each in measured.effects]
+    return replace(measured, effects=effects)
 
 
 def bundle(levels: dict[str, tuple[str, str]], speedups: Sequence[float | None]) -> list[ArmRecord]:
@@ -84,9 +119,9 @@ def bundle(levels: dict[str, tuple[str, str]], speedups: Sequence[float | None])
         in_order = tuple(math.log(speedup) + weather.gauss(0, 0.01) for _ in range(40)) if speedup else ()
         known = Effect(
             speedup=speedup or 1.0, low=0.98 * (speedup or 1.0), high=1.02 * (speedup or 1.0), verdict="undecided",
-            pairs=200, log_ratios_in_order=in_order,
+            pairs=200, log_ratios_in_order=in_order, against={},
         )  # fmt: skip
-        arms.append(arm(held, 1 / speedup if speedup else None, **({"effect": known} if speedup and arms else {})))
+        arms.append(arm(held, 1 / speedup if speedup else None, effect=known if speedup and arms else None))
     return arms
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from harness import units
+from accelbench import units
+from accelbench.errors import BadInput
+from accelbench.units import read_bytes, read_fraction, read_seconds
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_a_rounding_error_is_not_written_in_digits(value, text):
     ],
 )
 def test_a_value_is_written_in_the_unit_at_the_end_of_its_name(name, value, text, words):
-    assert units.named(name, value) == text
+    assert units.with_unit(name, value) == text
     assert units.without_unit(name) == words
 
 
@@ -88,3 +90,26 @@ def test_a_waiting_time_is_rough():
 )
 def test_an_energy_is_written_in_the_unit_that_fits_it(value, text):
     assert units.joules(value) == text
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (read_seconds, "60s", 60),
+        (read_seconds, "1.5 min", 90),
+        (read_seconds, "20", 20),
+        (read_bytes, "8GiB", 8 * 2**30),
+        (read_bytes, "500MB", 5e8),
+        (read_fraction, "1%", 0.01),
+        (read_fraction, "0.002", 0.002),
+    ],
+)
+def test_amounts_are_read_as_people_write_them(read, text, value):
+    assert read(text, "--option") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("read", [read_seconds, read_bytes, read_fraction])
+@pytest.mark.parametrize("text", ["", "much", "-1s", "0", "8 parsecs", "nan"])
+def test_what_is_no_amount_is_refused_with_an_example(read, text):
+    with pytest.raises(BadInput, match=r"^--option: .* is not .* such as "):
+        read(text, "--option")

@@ -1,11 +1,11 @@
-"""Machines to be judged: one with a GPU on which all is well, and ways to break it."""
+"""Machines for the doctor to judge: one with a GPU on which nothing is wrong, and ways to change it."""
 
 from dataclasses import replace
 
-from harness.doctor.facts import Facts, FrameworkFacts
-from harness.frameworks import Device
-from harness.nvml import GpuState
-from harness.record import Gpu, Identity
+from accelbench.doctor.facts import Facts, FrameworkFacts
+from accelbench.frameworks import Device
+from accelbench.schema.nvml import GpuState
+from accelbench.schema.result import Gpu, Identity
 
 GIB = 2**30
 H200 = GpuState(
@@ -40,7 +40,7 @@ CUPY = FrameworkFacts(
     devices=SEEN,
 )
 NUMPY = FrameworkFacts(name="numpy", description={"numpy.version": "2.4.6", "numpy.blas_threads": "16"})
-WELL = Facts(
+HEALTHY = Facts(
     identity=Identity(
         cpu_model="AMD EPYC", cpu_cores=16, memory_gib=128, gpus=[Gpu(name="NVIDIA H200", memory_gib=140)]
     ),
@@ -57,7 +57,7 @@ WELL = Facts(
     cpu_features=("amx_bf16", "avx512_bf16"),
     gpus=(H200,),
     pci_gpus=1,
-    shown_gpus=1,
+    visible_gpus=1,
     nvcc="13.0",
     packages={
         "cupy-cuda13x": "14.2.0",
@@ -70,30 +70,30 @@ WELL = Facts(
 )
 
 
-def having(*changed: FrameworkFacts, machine: Facts = WELL) -> Facts:
-    """Return a machine on which these frameworks are as given."""
+def with_frameworks(*changed: FrameworkFacts, machine: Facts = HEALTHY) -> Facts:
+    """Return a machine whose frameworks are replaced by these."""
     by_name = {framework.name: framework for framework in changed}
-    return replace(machine, frameworks=tuple(by_name.get(found.name, found) for found in machine.frameworks))
+    return replace(machine, frameworks=tuple(by_name.get(each.name, each) for each in machine.frameworks))
 
 
-def saying(framework: FrameworkFacts, **told: str) -> FrameworkFacts:
-    """Return a framework that says other things of itself."""
-    told = {f"{framework.name}.{name}": text for name, text in told.items()}
-    return replace(framework, description=framework.description | told)
+def with_description(framework: FrameworkFacts, **changed: str) -> FrameworkFacts:
+    """Return a framework that reports other facts about itself."""
+    facts = {f"{framework.name}.{name}": text for name, text in changed.items()}
+    return replace(framework, description=framework.description | facts)
 
 
-def without_gpu(machine: Facts = WELL) -> Facts:
-    """Return a machine that has no GPU, whatever its frameworks were built for."""
+def without_gpu(machine: Facts = HEALTHY) -> Facts:
+    """Return a machine that has no GPU, whatever its frameworks are built for."""
     blind = tuple(replace(framework, devices=()) for framework in machine.frameworks)
-    return replace(machine, gpus=(), pci_gpus=0, shown_gpus=0, frameworks=blind)
+    return replace(machine, gpus=(), pci_gpus=0, visible_gpus=0, frameworks=blind)
 
 
-def set_up(machine: Facts = WELL, **configuration: str) -> Facts:
-    """Return a machine that is configured otherwise; ``_`` stands for the dot."""
+def with_configuration(machine: Facts = HEALTHY, **configuration: str) -> Facts:
+    """Return a machine with another configuration; the first ``_`` of a name stands for the dot."""
     changed = {name.replace("_", ".", 1): text for name, text in configuration.items()}
     return replace(machine, configuration=machine.configuration | changed)
 
 
 def with_gpu(**state: object) -> Facts:
     """Return a machine whose GPU is in another state."""
-    return replace(WELL, gpus=(replace(H200, **state),))  # type: ignore[arg-type]  # whatever the test changes
+    return replace(HEALTHY, gpus=(replace(H200, **state),))  # type: ignore[arg-type]  # whatever the test changes

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_device import FakeDevice
 
-from harness.errors import LazyOutput
-from harness.frameworks import Framework, load
-from harness.frameworks.fake import FakeDevice
-from harness.frameworks.nesting import mapped, parts
+from accelbench.errors import LazyOutput
+from accelbench.frameworks import Framework, load
+from accelbench.frameworks.tree import tree_leaves, tree_map
 
 
 def changed_item(framework: Framework, array: Any) -> tuple[list[float], list[float], bool]:
@@ -20,7 +20,7 @@ def changed_item(framework: Framework, array: Any) -> tuple[list[float], list[fl
 
 @pytest.mark.parametrize("name", ["numpy", "fake", "torch", "cupy"])
 def test_an_item_is_written_in_place(name: str) -> None:
-    framework = load(name)
+    framework = FakeDevice() if name == "fake" else load(name)
     assert changed_item(framework, np.array([[1.0, 2.0], [5.0, 6.0]])) == ([[1, 2], [2, 4]], [5, 6], True)
 
 
@@ -42,7 +42,7 @@ def test_an_item_of_any_tensor_is_written_in_place(wrapped: str) -> None:
     assert changed_item(load("torch"), tensor) == ([1, 2, 2], 3, True)
 
 
-@pytest.mark.apart("tensorflow")
+@pytest.mark.isolated_framework("tensorflow")
 def test_an_item_of_a_variable_is_written_in_place_and_of_a_tensor_into_a_copy() -> None:
     import tensorflow as tf
 
@@ -51,7 +51,7 @@ def test_an_item_of_a_variable_is_written_in_place_and_of_a_tensor_into_a_copy()
     variable = tf.Variable([1.0, 2.0, 3.0])
     framework.put(variable, 2, framework.item(variable, 0))
     assert variable.numpy().tolist() == [1, 2, 1]
-    leaf = framework.leaf(variable)
+    leaf = framework.array_info(variable)
     assert leaf is not None
     assert (leaf.device, leaf.dtype, leaf.shape, leaf.nbytes) == ("cpu", "float32", (3,), 12)
 
@@ -59,17 +59,39 @@ def test_an_item_of_a_variable_is_written_in_place_and_of_a_tensor_into_a_copy()
 def test_a_tensor_is_described_as_it_lies() -> None:
     import torch
 
-    leaf = load("torch").leaf(torch.zeros(2, 3, dtype=torch.bfloat16))
+    leaf = load("torch").array_info(torch.zeros(2, 3, dtype=torch.bfloat16))
     assert leaf is not None
     assert (leaf.device, leaf.dtype, leaf.shape, leaf.nbytes) == ("cpu", "bfloat16", (2, 3), 12)
-    assert load("torch").leaf(3.0) is None
+    assert load("torch").array_info(3.0) is None
 
 
 def test_the_fake_device_tells_its_arrays_from_those_of_the_host() -> None:
     device = FakeDevice()
-    leaves = [device.leaf(array) for array in (device.array([1, 2]), np.ones(2))]
+    leaves = [device.array_info(array) for array in (device.array([1, 2]), np.ones(2))]
     assert [leaf.device for leaf in leaves if leaf] == ["fake:0", "cpu"]
     assert device.kernels(lambda: [device.launch(1), device.launch_unseen(1)]) == 2
+
+
+@pytest.mark.parametrize("name", ["numpy", "fake", "torch", "cupy"])
+def test_elements_that_are_rolled_beyond_the_end_come_first(name: str) -> None:
+    framework = FakeDevice() if name == "fake" else load(name)
+    assert framework.roll(np.arange(6).reshape(2, 3), 1, 1).tolist() == [[2, 0, 1], [5, 3, 4]]
+
+
+def test_elements_of_a_tensor_are_rolled() -> None:
+    import torch
+
+    weights = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16))
+    rolled = load("torch").roll(weights, -1, 0)
+    assert (rolled.tolist(), rolled.dtype, weights.tolist()) == ([2, 3, 1], torch.bfloat16, [1, 2, 3])
+
+
+@pytest.mark.isolated_framework("tensorflow")
+def test_elements_of_a_variable_and_a_tensor_are_rolled() -> None:
+    import tensorflow as tf
+
+    for array in (tf.Variable([1.0, 2.0, 3.0]), tf.constant([1.0, 2.0, 3.0])):
+        assert load("tensorflow").roll(array, 1, 0).numpy().tolist() == [3, 1, 2]
 
 
 class Late:
@@ -87,5 +109,5 @@ def test_a_promise_is_refused_as_a_result(output: object) -> None:
 
 def test_nested_values_keep_their_shape_when_they_are_changed() -> None:
     nested = {"a": (1, [2, None]), "b": 3}
-    assert list(parts(nested)) == [1, 2, 3]
-    assert mapped(nested, lambda number: number * 10) == {"a": (10, [20, None]), "b": 30}
+    assert list(tree_leaves(nested)) == [1, 2, 3]
+    assert tree_map(nested, lambda number: number * 10) == {"a": (10, [20, None]), "b": 30}

@@ -3,15 +3,16 @@
 import subprocess
 import sys
 import weakref
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from harness.errors import Unavailable
-from harness.frameworks import cupy as adapter
-from harness.frameworks import load
+from accelbench.errors import Unavailable
+from accelbench.frameworks import cupy as adapter
+from accelbench.frameworks import load
 
 framework = load("cupy")
 
@@ -47,7 +48,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
     pool = Pool()
     stand_in = SimpleNamespace(
         fft=SimpleNamespace(config=SimpleNamespace(get_plan_cache=set)),
-        cuda=SimpleNamespace(using_allocator=nullcontext),
+        cuda=SimpleNamespace(using_allocator=nullcontext, runtime=SimpleNamespace(getDevice=lambda: 1)),
         get_default_memory_pool=lambda: pool,
         get_default_pinned_memory_pool=Pool,
     )
@@ -71,28 +72,28 @@ def test_numpy_arms_run_without_a_gpu() -> None:
     assert framework.peak_memory_bytes() is None
     assert framework.accelerators() == ()
     assert framework.devices() == ()
-    assert framework.device_span(lambda: None, device="cuda:0", held_s=0.0) is None
-    framework.free()
+    assert framework.time_on_device(lambda: None, device="cuda:0", held_s=0.0) is None
+    framework.empty_cache()
 
 
 @pytest.mark.skipif(adapter.unavailable() is not None, reason=str(adapter.unavailable()))
 def test_work_that_was_queued_while_the_device_was_held_is_timed_by_it() -> None:
     vector = adapter.namespace().ones(1_000_000)
     float((vector + 1).sum())  # compile
-    queued = framework.device_span(lambda: vector + 1, device="cuda:0", held_s=0.1)
-    waited = framework.device_span(lambda: float((vector + 1).sum()), device="cuda:0", held_s=0.1)
+    queued = framework.time_on_device(lambda: vector + 1, device="cuda:0", held_s=0.1)
+    waited = framework.time_on_device(lambda: float((vector + 1).sum()), device="cuda:0", held_s=0.1)
     assert queued is not None
     assert waited is not None
     assert (queued.queued, waited.queued) == (True, False)
     assert 0 < queued.device_s < 0.1  # without the time for which the device was held
-    assert framework.device_span(lambda: None, device="cuda:99", held_s=0.0) is None
+    assert framework.time_on_device(lambda: None, device="cuda:99", held_s=0.0) is None
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_the_sentence_says_why_cupy_cannot_compute() -> None:
     with pytest.raises(Unavailable, match=r"^cupy (is not installed: pip install|\S+ sees no CUDA device|cannot be)"):
         adapter.namespace()
-    assert framework.describe()["cupy.unavailable"] == adapter.unavailable()
+    assert framework.describe()["cupy.unavailable"] == str(adapter.unavailable())
 
 
 @pytest.mark.parametrize(("driver", "told"), [(0, ""), (12080, ": the driver is too old")])
@@ -104,13 +105,13 @@ def test_what_cuda_says_is_told_where_there_is_a_driver(
 
     runtime = SimpleNamespace(getDeviceCount=count, driverGetVersion=lambda: driver, CUDARuntimeError=FakeCudaError)
     monkeypatch.setattr(adapter, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __version__="14.2.0"))
-    assert adapter.unavailable.__wrapped__() == f"cupy 14.2.0 sees no CUDA device{told}"
+    assert str(adapter.unavailable.__wrapped__()) == f"cupy 14.2.0 sees no CUDA device{told}"
 
 
 def test_without_cupy_the_sentence_says_how_to_install_it() -> None:
     code = (
         "import sys; sys.modules['cupy'] = None\n"
-        "from harness.frameworks import load\n"
+        "from accelbench.frameworks import load\n"
         "framework = load('cupy'); framework.synchronize(); print(framework.to_host(2.5))\n"
         "print(framework.describe()['cupy.unavailable'])\n"
     )
@@ -158,10 +159,46 @@ def test_what_the_pool_holds_is_no_peak_where_arrays_lay_outside_of_it(pool: Poo
     assert framework.peak_memory_bytes() == 4096
 
 
+def test_the_growth_of_the_pool_shows_on_which_device_a_step_works(pool: Pool) -> None:
+    def grow(size_bytes: int) -> None:
+        pool.held_bytes = max(pool.held_bytes, size_bytes)  # as a pool does, which serves from what it has
+
+    pool.held_bytes = 4096  # free, of an earlier step
+    assert framework.allocations(lambda: grow(1024)) == ["cuda:1"]
+    assert framework.allocations(lambda: grow(0)) == []
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_without_a_device_nothing_is_allocated_there() -> None:
+    assert framework.allocations(lambda: np.ones(1000)) == []
+
+
+def test_the_current_gpu_and_the_others_that_are_open_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+    runtime = SimpleNamespace(getDeviceCount=lambda: 3, getDevice=lambda: chosen[-1])
+    runtime.deviceSynchronize = lambda: waited.append(runtime.getDevice())
+    chosen = [0]
+
+    @contextmanager
+    def device(place: int) -> Iterator[None]:
+        chosen.append(place)
+        yield
+        chosen.pop()
+
+    stand_in = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime, Device=device))
+    monkeypatch.setattr(adapter, "cupy", stand_in)
+    monkeypatch.setattr(adapter, "unavailable", lambda: None)
+    monkeypatch.setattr(adapter, "open_gpus", lambda kind: {f"{kind}:0": "8a1f", f"{kind}:2": "77b0"})
+    framework.synchronize()
+    assert waited == [0, 2]
+    assert framework.current_accelerator() == "cuda:0"
+    assert framework.gpu_uuids() == {"cuda:0": "8a1f", "cuda:2": "77b0"}
+
+
 def test_what_only_a_cycle_keeps_alive_is_freed() -> None:
     alive = weakref.ref(Cycle())
     assert alive() is not None
-    framework.free()
+    framework.empty_cache()
     assert alive() is None
 
 

@@ -4,9 +4,7 @@ import itertools
 from random import Random
 
 import pytest
-
-from harness.frameworks import load
-from harness.frameworks.fake import FakeClock, FakeDevice
+from fake_device import FakeClock, FakeDevice
 
 
 def test_a_launch_returns_before_the_work_is_done() -> None:
@@ -72,8 +70,8 @@ def test_the_same_seed_gives_the_same_times() -> None:
     assert ends[0] == ends[1]
 
 
-def test_it_is_loaded_by_name_like_a_real_framework() -> None:
-    framework = load("fake")
+def test_it_offers_what_a_real_framework_does() -> None:
+    framework = FakeDevice()
     assert framework.to_host(1.5)[0] == 1.5
     assert framework.is_out_of_memory(MemoryError())
     assert framework.accelerators() == ("fake:0",)
@@ -86,7 +84,7 @@ def test_a_device_that_is_held_meanwhile_does_not_wait_for_the_host(
     held_s: float, device_s: float, queued: bool
 ) -> None:
     device = FakeDevice(FakeClock(), launch_s=1e-3)
-    span = device.device_span(lambda: [device.launch(1e-4) for _ in range(3)], device="fake:0", held_s=held_s)
+    span = device.time_on_device(lambda: [device.launch(1e-4) for _ in range(3)], device="fake:0", held_s=held_s)
     assert span is not None
     assert span.device_s == pytest.approx(device_s)
     assert span.queued == queued
@@ -94,7 +92,7 @@ def test_a_device_that_is_held_meanwhile_does_not_wait_for_the_host(
 
 def test_a_stream_beside_is_waited_for_by_synchronizing_and_not_by_the_current_streams_end() -> None:
     device = FakeDevice(FakeClock(), launch_s=0.0)
-    device.device_span(lambda: device.launch_beside(0.5), device="fake:0", held_s=0.0)
+    device.time_on_device(lambda: device.launch_beside(0.5), device="fake:0", held_s=0.0)
     assert device.clock() == 0.0
     device.synchronize()
     assert device.clock() == pytest.approx(0.5)

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from harness.frameworks import load
+from accelbench.frameworks import load
 
 framework = load("numpy")
 
@@ -37,7 +37,7 @@ def test_tracing_ends_with_the_pass_that_began_it() -> None:
 
 def test_a_pass_that_failed_leaves_no_tracing_behind() -> None:
     framework.reset_peak_memory()
-    framework.free()
+    framework.empty_cache()
     assert not tracemalloc.is_tracing()
 
 
@@ -71,7 +71,7 @@ def test_it_describes_its_version_and_its_blas() -> None:
 
 
 def test_it_has_no_accelerator_to_wait_for() -> None:
-    assert framework.device_span(lambda: None, device="cpu", held_s=0.0) is None
+    assert framework.time_on_device(lambda: None, device="cpu", held_s=0.0) is None
     framework.synchronize()
     assert framework.accelerators() == ()
     assert framework.devices() == ()

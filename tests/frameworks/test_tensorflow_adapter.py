@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.errors import BadInput
-from harness.frameworks import load
-from harness.measuring.handle import Worker, WorkerLostError
+from accelbench.frameworks import load
+from accelbench.measuring.workers.process import Worker, WorkerLostError
 
-apart = pytest.mark.apart("tensorflow")
+isolated = pytest.mark.isolated_framework("tensorflow")
 
 
 def adapter() -> Any:
     return load("tensorflow")
 
 
-@apart
+@isolated
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int64", "bool"])
 def test_a_tensor_of_any_type_becomes_float64(dtype: str) -> None:
     import tensorflow as tf
@@ -29,7 +28,7 @@ def test_a_tensor_of_any_type_becomes_float64(dtype: str) -> None:
     assert np.array_equal(array, np.ones((2, 3)))
 
 
-@apart
+@isolated
 def test_nested_outputs_come_in_their_order() -> None:
     import keras
     import tensorflow as tf
@@ -38,7 +37,7 @@ def test_nested_outputs_come_in_their_order() -> None:
     assert [array.tolist() for array in adapter().to_host(output)] == [1.5, 2, [0, 1], [3], [4]]
 
 
-@apart
+@isolated
 def test_a_later_step_cannot_change_an_output_already_taken() -> None:
     import tensorflow as tf
 
@@ -48,15 +47,23 @@ def test_a_later_step_cannot_change_an_output_already_taken() -> None:
     assert array.tolist() == [1, 1]
 
 
-@apart
-def test_text_is_no_output() -> None:
+@isolated
+def test_ragged_and_sparse_tensors_are_written_out() -> None:
     import tensorflow as tf
 
-    with pytest.raises(BadInput, match="cannot be checked"):
-        adapter().to_host(tf.constant("text"))
+    ragged, sparse = tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.from_dense(tf.constant([[0.0, 4.0]]))
+    assert [array.tolist() for array in adapter().to_host((ragged, sparse))] == [[[1, 0], [2, 3]], [[0, 4]]]
 
 
-@apart
+@isolated
+def test_text_is_compared_as_it_is() -> None:
+    import tensorflow as tf
+
+    (text,) = adapter().to_host(tf.constant("text"))
+    assert text.item() == b"text"
+
+
+@isolated
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
@@ -76,7 +83,47 @@ def test_out_of_memory_is_told_from_other_errors(kind: str, text: str, expected:
     assert adapter().is_out_of_memory(getattr(tf.errors, kind)(None, None, text)) is expected
 
 
-@apart
+@isolated
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BiasGrad requires tensor size <= int32 max", True),
+        ("Number of elements was larger than representable by 32-bit output type", True),
+        ("Matrix size-incompatible: In[0]: [2,3], In[1]: [2,3]", False),
+    ],
+)
+def test_tensors_that_a_kernel_cannot_count_are_recognised(text: str, expected: bool) -> None:
+    import tensorflow as tf
+
+    error = tf.errors.InvalidArgumentError(None, None, text)
+    assert adapter().is_too_large(error, smaller_ran=True) is expected
+
+
+@isolated
+@pytest.mark.parametrize(("seen", "known"), [(2, {"GPU:0": "8a1f", "GPU:1": "77b0"}), (1, {}), (0, {})])
+def test_gpus_are_matched_with_cudas_where_tensorflow_takes_all_of_them(
+    seen: int, known: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelbench.frameworks import tensorflow as module
+
+    monkeypatch.setattr(module, "_GPUS", ["a GPU"] * seen)
+    monkeypatch.setattr(module, "open_gpus", lambda kind: {f"{kind}:0": "8a1f", f"{kind}:1": "77b0"})
+    assert adapter().gpu_uuids() == known
+    assert adapter().current_accelerator() == ("GPU:0" if seen else None)
+
+
+@isolated
+def test_a_program_that_switches_tf32_is_put_back() -> None:
+    import tensorflow as tf
+
+    switch = tf.config.experimental
+    before = switch.tensor_float_32_execution_enabled()
+    with adapter().precision_restored():
+        switch.enable_tensor_float_32_execution(not before)
+    assert switch.tensor_float_32_execution_enabled() is before
+
+
+@isolated
 def test_without_a_gpu_there_is_no_allocator_whose_peak_could_be_read() -> None:
     import tensorflow as tf
 
@@ -86,12 +133,12 @@ def test_without_a_gpu_there_is_no_allocator_whose_peak_could_be_read() -> None:
     assert framework.accelerators() or framework.peak_memory_bytes() is None
 
 
-@apart
+@isolated
 def test_freeing_drops_a_model_that_is_gone_and_leaves_one_in_use_alone() -> None:
     import weakref
 
-    from harness.workloads.tensorflow import models
-    from harness.workloads.tensorflow.trainer import KerasTrainer, global_policy
+    from accelbench.workloads.tensorflow import models
+    from accelbench.workloads.tensorflow.training_step import KerasTrainer, global_policy
 
     framework = adapter()
     problem = models.dense()
@@ -102,13 +149,13 @@ def test_freeing_drops_a_model_that_is_gone_and_leaves_one_in_use_alone() -> Non
     gone = weakref.ref(dropped.model)
     with global_policy("mixed_bfloat16"):
         del dropped
-        framework.free()
+        framework.empty_cache()
         assert framework.describe()["keras.dtype_policy"] == "mixed_bfloat16"
     assert gone() is None
     assert float(kept.train_on(*batch)) < first
 
 
-@apart
+@isolated
 def test_the_same_seed_draws_the_same_numbers() -> None:
     import tensorflow as tf
 
@@ -120,7 +167,7 @@ def test_the_same_seed_draws_the_same_numbers() -> None:
     assert draws[0] == draws[1]
 
 
-@apart
+@isolated
 def test_without_a_gpu_there_is_no_accelerator() -> None:
     import tensorflow as tf
 
@@ -131,7 +178,7 @@ def test_without_a_gpu_there_is_no_accelerator() -> None:
     assert framework.accelerators() == framework.devices() == ()
 
 
-@apart
+@isolated
 def test_the_description_names_what_changes_speed() -> None:
     import keras
     import tensorflow as tf
@@ -143,18 +190,20 @@ def test_the_description_names_what_changes_speed() -> None:
     assert all(isinstance(value, str) for value in facts.values())
 
 
-@apart
+@isolated
 def test_float32_is_full_while_it_is_asked_for_and_says_so() -> None:
     before = adapter().describe()["tensorflow.tf32"]
-    with adapter().full_float32():
+    with adapter().disable_tf32():
         assert adapter().describe()["tensorflow.tf32"] == "False"
     assert adapter().describe()["tensorflow.tf32"] == before
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_not_quoted_with_what_tensorflow_said_when_it_loaded() -> None:
+    is_loaded = "tensorflow" in sys.modules  # by another test of this process
     worker = Worker("tensorflow", {})
     try:
-        _, facts = worker.ask("describe")
+        _, facts, _ = worker.ask("describe")
         assert "tensorflow.version" in facts
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(WorkerLostError) as lost:
@@ -163,4 +212,4 @@ def test_a_worker_that_dies_is_not_quoted_with_what_tensorflow_said_when_it_load
         worker.close()
     assert "\n" not in str(lost.value)
     assert str(lost.value).endswith(("before it took the order", "during 'starting'"))
-    assert "tensorflow" not in sys.modules
+    assert ("tensorflow" in sys.modules) == is_loaded

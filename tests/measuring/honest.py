@@ -5,9 +5,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from fake_device import FakeDevice
 
-from harness.experiment import Arm
-from harness.frameworks.fake import FakeDevice
+from accelbench.core import Arm
 
 COMPUTED: dict[str, Callable[[np.ndarray], Any]] = {
     "sum": lambda array: array.sum(axis=0),

@@ -1,18 +1,19 @@
 """What is seen of an arm that runs alone after the timing, and that only those arms run which ask for it."""
 
 from collections import Counter
+from collections.abc import Collection
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_device import FakeClock, FakeDevice
 
-from harness.experiment import Arm, Build, Plan, Setting, Trial, technique, workload
-from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring import energy
-from harness.measuring.conduct import Conduct
-from harness.measuring.utilisation import LEAST_S
-from harness.record import ArmRecord
+from accelbench.core import Arm, Build, Plan, Setting, Trial, technique, workload
+from accelbench.measuring.costs import resources
+from accelbench.measuring.costs.resources import COUNTED_LEAST_S
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.schema.result import ArmRecord
 
 STEP_S = 20e-3
 FEW = 10  # steps that an arm makes while no other is built, beside those in which it is watched
@@ -52,7 +53,7 @@ def guard(build: Build, level: str) -> Arm:
 
 @pytest.fixture(autouse=True)
 def _nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(energy, "of_gpus", list)  # of this machine, whose time is not the fake clock's
+    monkeypatch.setattr(resources, "gpu_counters", lambda _: [])  # of this machine, whose time is not the fake clock's
     alone.clear()
     yield
     assert open_arms == []
@@ -62,7 +63,7 @@ def measure(*levels: str, **plan: Any) -> list[ArmRecord]:
     arms = tuple({"guard": level} for level in levels)
     plan = {"budget_s": 0.5} | plan
     trial = Trial(framework="fake", workload="guarded-table", arms=arms, setting=Setting(cores=2), plan=Plan(**plan))
-    return Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+    return TrialRun(trial, device, clock=clock, coin=Random(3)).run().arms
 
 
 def test_an_arm_that_asks_for_it_is_watched_beside_what_it_observes_itself() -> None:
@@ -75,13 +76,13 @@ def test_an_arm_that_asks_for_it_is_watched_beside_what_it_observes_itself() -> 
 
 def test_it_runs_alone_for_as_long_as_it_is_watched_and_others_hardly() -> None:
     measure("off", "on")
-    assert alone["on"] >= LEAST_S / STEP_S
+    assert alone["on"] >= COUNTED_LEAST_S / STEP_S
     assert alone["off"] < FEW
 
 
 def test_an_arm_that_stops_while_it_is_watched_says_so() -> None:
     _, frail = measure("off", "frail")
-    assert (frail.outcome, frail.reason) == ("failed", "ZeroDivisionError: division by zero")
+    assert (frail.outcome, str(frail.reason)) == ("failed", "ZeroDivisionError: division by zero")
 
 
 def test_a_rehearsal_watches_nothing() -> None:
@@ -91,13 +92,14 @@ def test_a_rehearsal_watches_nothing() -> None:
 POWER_W = 300.0
 
 
-def counting() -> list[energy.Counter]:
-    """Return the counter of a GPU that takes 300 W and counts every 20 ms."""
-    return [energy.Counter(read_j=lambda: POWER_W * 0.02 * (clock() // 0.02))]
+def counting(gpus: Collection[str]) -> list[resources.Counter]:
+    """Return the counter of the device, which takes 300 W and counts every 20 ms."""
+    assert gpus == {"fa4e"}
+    return [resources.Counter(read_j=lambda: POWER_W * 0.02 * (clock() // 0.02))]
 
 
 def test_energy_is_told_per_item_with_the_device_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy, "of_gpus", counting)
+    monkeypatch.setattr(resources, "gpu_counters", counting)
     for arm in measure("off", "on"):
         assert arm.price is not None
         assert arm.price.energy_j_per_item == pytest.approx(POWER_W * STEP_S, rel=0.1)
@@ -111,6 +113,6 @@ def test_without_a_counter_nothing_is_said_of_energy() -> None:
 
 
 def test_an_arm_that_stops_while_its_energy_is_counted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy, "of_gpus", counting)
+    monkeypatch.setattr(resources, "gpu_counters", counting)
     _, frail = measure("off", "frail")
-    assert (frail.outcome, frail.reason) == ("failed", "ZeroDivisionError: division by zero")
+    assert (frail.outcome, str(frail.reason)) == ("failed", "ZeroDivisionError: division by zero")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import Unavailable
-from harness.experiment import Arm, Host, Setting, Technique, Trial, Workload, adopt
-from harness.measuring.applicable import applicable
+from accelbench.core import Arm, Host, Setting, Technique, Trial, Workload, register_techniques
+from accelbench.errors import Unavailable
+from accelbench.measuring.applicable import applicable
 
 
 def _built(setting: Setting, *, pace: str = "slow", load: int = 1) -> Arm:
@@ -19,7 +19,7 @@ TRIAL = Trial(framework="walking", workload=WALK, arms=({},))
 
 
 def _switch(name, apply, *levels, **more):
-    more = {"recipe": {"*": f"{name}={{level}}"}} | more
+    more = {"snippet": {"*": f"{name}={{level}}"}} | more
     return Technique(name=name, framework="walking", levels=levels, summary="", apply=apply, **more)
 
 
@@ -31,14 +31,14 @@ def _only_uphill(build, level):
 
 @pytest.fixture(autouse=True)
 def techniques(monkeypatch):
-    monkeypatch.setattr(sys.modules["harness.experiment.technique"], "_TECHNIQUES", {})
-    adopt(
+    monkeypatch.setattr(sys.modules["accelbench.core.technique"], "_TECHNIQUES", {})
+    register_techniques(
         _switch("pace", _only_uphill, "slow", "quick", "run"),
         _switch("shoes", lambda build, level: build(shoes=level), "old", "new"),
         _switch("speed", lambda build, level: build(pace=level), "slow", "quick"),
         _switch("weather", lambda build, _: build(), "rain", "sun"),
         _switch("detour", lambda build, _: build(), "no", "yes", "lake", same_output=("lake",)),
-        _switch("unwritten", lambda build, _: build(), "a", "b", recipe={}),
+        _switch("unwritten", lambda build, _: build(), "a", "b", snippet={}),
         _switch("started", lambda build, _: build(), "a", "b", environment={"b": {"X": "1"}}),
     )
 

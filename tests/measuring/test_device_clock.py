@@ -6,19 +6,19 @@ from random import Random
 from typing import Any
 
 import pytest
+from fake_device import FakeClock, FakeDevice
 
-from harness.experiment import Arm, Plan, Trial, Workload
-from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.conduct import Conduct
-from harness.measuring.measured import Measured
-from harness.measuring.plausibility import judged
-from harness.record import ArmRecord
+from accelbench.core import Arm, Plan, Trial, Workload
+from accelbench.measuring.trial_result import TrialResult
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.roofline.plausibility import check_trial
+from accelbench.schema.result import ArmRecord
 
 
 class WithoutEvents(FakeDevice):
     """A device without a clock of its own."""
 
-    def device_span(self, run: Callable[[], object], *, device: str, held_s: float) -> None:
+    def time_on_device(self, run: Callable[[], object], *, device: str, held_s: float) -> None:
         """Have no events."""
 
 
@@ -34,7 +34,7 @@ def measure(
 
     workload = Workload(name="w", frameworks=("fake",), unit="row", summary="", builder=lambda _: Arm(step=step))
     trial = Trial(framework="fake", workload=workload, arms=({},), plan=Plan(budget_s=2.0, min_span_s=0, builds=1))
-    return judged(trial, Conduct(trial, device, clock=device.clock, coin=Random(3)).run(), []).arms[0]
+    return check_trial(trial, TrialRun(trial, device, clock=device.clock, coin=Random(3)).run(), []).arms[0]
 
 
 def device_s(arm: ArmRecord) -> float | None:
@@ -56,7 +56,7 @@ def test_an_arm_whose_host_is_slow_is_called_host_bound_with_the_share_of_its_de
 
     arm = measure(slow_host)
     assert device_s(arm) == pytest.approx(1e-3)
-    assert arm.flags == ["host-bound: the device was busy for 25 % of the time"]
+    assert [str(flag) for flag in arm.flags] == ["host-bound: the device was busy for 25 % of the time"]
 
 
 def test_many_small_pieces_of_work_are_bound_by_their_launches() -> None:
@@ -66,7 +66,7 @@ def test_many_small_pieces_of_work_are_bound_by_their_launches() -> None:
 
     arm = measure(launch)
     assert device_s(arm) == pytest.approx(50e-6)
-    assert arm.flags == ["host-bound: the device was busy for 20 % of the time"]
+    assert [str(flag) for flag in arm.flags] == ["host-bound: the device was busy for 20 % of the time"]
 
 
 def test_nothing_is_said_of_a_step_that_waits_for_its_device() -> None:
@@ -97,6 +97,24 @@ def test_a_framework_without_a_device_clock_is_timed_by_the_wall_clock_alone() -
     assert arm.flags == []
 
 
+def test_the_cost_of_the_events_is_kept_beside_the_time_that_contains_it() -> None:
+    device = FakeDevice(FakeClock())
+    device.events_s = 2e-6
+    arm = measure(lambda device: device.launch(1e-3), device=device)
+    assert arm.timing is not None
+    assert (arm.timing.device_s, arm.timing.events_s) == (pytest.approx(1.002e-3), pytest.approx(2e-6))
+    assert arm.flags == []
+
+
+def test_a_step_so_short_that_the_events_take_much_of_its_time_says_so() -> None:
+    device = FakeDevice(FakeClock(), launch_s=1e-6)
+    device.events_s = 2e-6
+    arm = measure(lambda device: device.launch(6e-6), device=device)
+    assert [str(flag) for flag in arm.flags] == [
+        "the device's clock itself takes 25 % of what it shows for an iteration: 2.00 µs of 8.00 µs"
+    ]
+
+
 def test_an_arm_on_the_host_has_no_device_to_ask() -> None:
     assert device_s(measure(lambda device: device.clock.advance(1e-3), on_the_host=True)) is None
 
@@ -111,5 +129,6 @@ def test_a_device_that_works_far_longer_than_the_wall_clock_says_is_doubted() ->
     assert arm.timing is not None
     late = replace(arm, timing=replace(arm.timing, device_s=0.02))
     trial = Trial(framework="fake", workload="w", arms=({},))
-    (doubted,) = judged(trial, Measured(arms=[late], samples_s=[()], log_ratios=[()]), []).arms
-    assert doubted.flags[0].startswith("its two clocks disagree: an iteration takes the device 20.0 ms, by the wall")
+    (doubted,) = check_trial(trial, TrialResult(arms=[late], samples_s=[()]), []).arms
+    (flag,) = doubted.flags
+    assert str(flag).startswith("its two clocks disagree: an iteration takes 20.0 ms on the device and 1.00 ms by the")

@@ -4,12 +4,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
+from fake_device import FakeClock, FakeDevice
 
-from harness.errors import Unavailable
-from harness.experiment import Arm, Build, Plan, Setting, Trial, ladder, technique, workload
-from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.conduct import Conduct
-from harness.record import ArmRecord
+from accelbench.core import Arm, Build, Plan, Setting, Trial, ladder, technique, workload
+from accelbench.errors import Unavailable
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.schema.result import ArmRecord
 
 clock = FakeClock()
 device = FakeDevice(clock)
@@ -60,32 +61,34 @@ STEPS = [("height", "4"), ("height", "9"), ("lift", "absent"), ("careless", "on"
 UP = ladder("fake", "up", start=START, steps=STEPS)
 
 
+@pytest.fixture(scope="module")
 def climbed() -> list[ArmRecord]:
+    """The arms of a trial of the whole ladder."""
     arms = tuple({"up": level} for level in UP.levels_on(None))  # type: ignore[arg-type]  # they depend on no host
     trial = Trial(framework="fake", workload="stairs", arms=arms, plan=Plan(budget_s=0.5))
-    return Conduct(trial, device, clock=clock, coin=Random(3)).run().arms
+    return TrialRun(trial, device, clock=clock, coin=Random(3)).run().arms
 
 
-def test_a_rung_that_cannot_run_is_left_out_above_and_the_next_is_held_against_the_last_that_ran() -> None:
-    _, higher, highest, lifted, _, quicker = climbed()
-    assert highest.reason == "there are no more than 4 stairs"
-    assert (lifted.outcome, lifted.reason) == ("unavailable", "there is no lift here")
-    assert quicker.gain_over == higher.levels == {"up": "+height 4"}
-    assert quicker.gain is not None
-    assert (quicker.gain.verdict, round(quicker.gain.speedup, 1)) == ("faster", 2.0)
-    assert quicker.effect is not None
-    assert round(quicker.effect.speedup, 1) == 3.2
+def test_a_rung_that_cannot_run_is_left_out_above_and_the_next_is_held_against_the_last_that_ran(
+    climbed: list[ArmRecord],
+) -> None:
+    _, higher, highest, lifted, _, quicker = climbed
+    assert str(highest.reason) == "there are no more than 4 stairs"
+    assert (lifted.outcome, str(lifted.reason)) == ("unavailable", "there is no lift here")
+    over_start, over_rung = quicker.effects
+    assert over_rung.against == higher.levels == {"up": "+height 4"}
+    assert (over_rung.verdict, round(over_rung.speedup, 1)) == ("faster", 2.0)
+    assert round(over_start.speedup, 1) == 3.2
 
 
-def test_a_rung_just_above_the_start_gains_what_it_gains_over_the_start() -> None:
-    start, higher, *_ = climbed()
-    assert higher.gain == higher.effect
-    assert higher.gain_over == start.levels
+def test_a_rung_just_above_the_start_is_compared_with_the_start_alone(climbed: list[ArmRecord]) -> None:
+    start, higher, *_ = climbed
+    assert [effect.against for effect in higher.effects] == [start.levels]
 
 
-def test_outputs_are_held_against_the_lowest_rung_that_computes_the_same() -> None:
-    _, higher, _, _, wrong, quicker = climbed()
-    assert (wrong.outcome, wrong.gain) == ("wrong-output", None)
+def test_outputs_are_held_against_the_lowest_rung_that_computes_the_same(climbed: list[ArmRecord]) -> None:
+    _, higher, _, _, wrong, quicker = climbed
+    assert (wrong.outcome, wrong.effects) == ("wrong-output", [])
     assert higher.price is not None
     assert quicker.price is not None
     assert (higher.price.error, quicker.price.error) == (None, 0)

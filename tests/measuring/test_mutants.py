@@ -1,63 +1,79 @@
 """Wrong work never gets a number: every mutant is named, and no honest arm is."""
 
-import gc
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from time import perf_counter
 
 import pytest
+from bench import STEP_S, Bench, Product
+from examination import Examination, Examined
+from fake_device import FakeClock, FakeDevice
 from honest import arm as honest_arm
-from mutants import DISGUISES, MUTANTS, data, honest
+from mutants import MUTANTS, SEEN_BY, with_a_secret_device, with_the_wrong_device
+from unusual import ACCUSED_BY, HONEST
 
-from harness.experiment import Arm, Build, Plan, Setting, Technique, Trial, Workload
-from harness.frameworks import load
-from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.conduct import Conduct
-from harness.record import ArmRecord
+from accelbench.core import Arm, Plan, Setting, Trial, Workload
+from accelbench.frameworks import load
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.schema.reasons import reason
+from accelbench.schema.result import ArmRecord
 
-
-def table(device: FakeDevice) -> Workload:
-    def build(_: Setting, *, disguise: str = "honest") -> Arm:
-        made = data()
-        arm = honest(made, device)
-        spoil = MUTANTS[disguise].spoil if disguise in MUTANTS else DISGUISES.get(disguise)
-        return spoil(arm, made, device) if spoil else arm
-
-    return Workload(name="table", frameworks=("fake",), unit="row", summary="", builder=build)
+SEED = 0
 
 
-def _disguised(build: Build, level: str) -> Arm:
-    return build(disguise=level)
+def names(arms: dict[str, Examination]) -> list[str]:
+    """Return the arms that go by the fake clock; those of PyTorch have a module of their own."""
+    return [sentence for sentence, each in arms.items() if each.framework == "fake"]
 
 
-def measure(*levels: str, device: FakeDevice | None = None, plan: Plan | None = None) -> list[ArmRecord]:
-    device = device or FakeDevice(FakeClock())
-    disguise = Technique(name="disguise", framework="fake", levels=levels, summary="", apply=_disguised)
-    trial = Trial(
-        framework="fake",
-        workload=table(device),
-        arms=tuple({"disguise": level} for level in levels),
-        techniques=(disguise,),
-        plan=plan or Plan(budget_s=0.1),
-    )
-    return Conduct(trial, device, clock=device.clock, coin=Random(5)).run().arms
+@pytest.mark.parametrize("sentence", names(MUTANTS))
+def test_a_mutant_gets_the_reason_of_the_table_and_no_number(sentence: str) -> None:
+    examined = MUTANTS[sentence].of(SEED)
+    assert examined.codes[:1] == tuple(filter(None, [SEEN_BY.get(sentence)])), examined.wording
+    assert all(arm.timing is None and arm.effect is None for arm in examined.arms if arm.outcome != "measured")
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_mutant_gets_a_sentence_that_names_it_and_no_number(mutant: str) -> None:
-    baseline, candidate = measure("honest", mutant)
-    assert baseline.outcome == "measured"
-    assert candidate.outcome.startswith(MUTANTS[mutant].outcome)
-    assert MUTANTS[mutant].names in candidate.reason
-    assert (candidate.timing, candidate.effect) == (None, None)
+@pytest.mark.parametrize("sentence", names(HONEST))
+def test_an_unusual_honest_arm_gets_no_reason_but_that_of_the_table(sentence: str) -> None:
+    examined = HONEST[sentence].of(SEED)
+    assert examined.codes[:1] == tuple(filter(None, [ACCUSED_BY.get(sentence)])), examined.wording
 
 
-@pytest.mark.parametrize("mutant", ["all-zero data", "mutated input"])
-def test_a_baseline_whose_inputs_are_not_right_has_no_number_either(mutant: str) -> None:
-    baseline, candidate = measure(mutant, "honest")
+def test_the_tables_name_arms_that_exist() -> None:
+    assert (SEEN_BY.keys() - MUTANTS.keys(), ACCUSED_BY.keys() - HONEST.keys()) == (set(), set())
+
+
+def test_there_are_enough_mutants_and_honest_arms() -> None:
+    assert (len(MUTANTS) >= 60, len(HONEST) >= 40) == (True, True)
+
+
+ZEROS = "Computes on zeros, which hardware multiplies faster"
+OVERWRITTEN = "Overwrites its inputs, so that later calls compute on easier ones"
+
+
+@pytest.mark.parametrize("sentence", [ZEROS, OVERWRITTEN])
+def test_a_baseline_whose_inputs_are_not_right_has_no_number_either(sentence: str) -> None:
+    baseline, candidate = replace(MUTANTS[sentence], swapped=True).of(SEED).arms
     assert baseline.outcome == "wrong-work"
-    assert MUTANTS[mutant].names in baseline.reason
+    assert baseline.reason is not None
+    assert baseline.reason.code == SEEN_BY[sentence]
     assert (candidate.outcome, candidate.effect) == ("unavailable", None)
+
+
+def launched(bench: Bench) -> Arm:
+    """Return an honest arm that launches its work, which goes on when the step has returned."""
+    arm = Product(bench)
+
+    def step() -> object:
+        bench.device.launch(STEP_S)
+        return arm.batch @ arm.weights
+
+    return replace(arm.arm(), step=step)
+
+
+def examine(candidate: Callable[[Bench], Arm], device: type[FakeDevice] = FakeDevice) -> Examined:
+    return Examination(candidate=candidate, baseline=launched).on(Bench(SEED, device=device))
 
 
 def test_a_missing_synchronise_is_named() -> None:
@@ -65,49 +81,92 @@ def test_a_missing_synchronise_is_named() -> None:
         def synchronize(self) -> None:
             """Return before the queue is empty."""
 
-    (arm,) = measure("honest", device=Unsynchronised(FakeClock()))
-    assert arm.outcome == "wrong-work"
-    assert "a synchronise is missing" in arm.reason
+    baseline, _ = examine(launched, Unsynchronised).arms
+    assert baseline.outcome == "wrong-work"
+    assert "a synchronise is missing" in str(baseline.reason)
 
 
 def test_compilation_inside_the_window_is_flagged_and_counted() -> None:
-    device = FakeDevice(FakeClock())
-    baseline, compiled = measure("honest", "compiling late", device=device, plan=Plan(budget_s=0.5))
-    assert "during the timed blocks of this trial: 1 graph" in baseline.flags[0]
-    assert "times the median" in " ".join(compiled.flags)
+    baseline, compiled = MUTANTS["Compiles in its fiftieth call"].of(SEED).arms
+    assert baseline.flags[0].code == "compiled-while-timed"
+    assert baseline.flags[0].values["graphs"] >= 1
+    assert "stalled-block" in [flag.code for flag in compiled.flags]
     assert compiled.outcome == "measured"
 
 
 def test_work_on_a_stream_that_nothing_waits_for_is_flagged() -> None:
-    _, arm = measure("honest", "on a side stream")
+    _, arm = MUTANTS["Works on a stream for which the current one does not wait"].of(SEED).arms
     assert arm.outcome == "measured"
-    assert arm.flags[0].startswith("works beside its stream: other streams go on for 1.00 ms after the current one")
+    assert str(arm.flags[0]).startswith("other streams go on after the current one has ended, for ")
 
 
-@pytest.mark.parametrize("mutant", ["honest", "on the device"])
-def test_an_honest_arm_shows_where_its_work_ran(mutant: str) -> None:
-    _, arm = measure("honest", mutant)
-    assert arm.outcome == "measured"
-    assert arm.placement is not None
-    assert arm.placement.outputs == (["fake:0"] if mutant == "on the device" else ["cpu"])
-    assert arm.placement.kernels == 1
+def on_the_device(bench: Bench) -> Arm:
+    """Return an honest arm whose arrays lie on the device."""
+    batch, weights = map(bench.device.array, bench.data())
+
+    def step() -> object:
+        bench.device.launch(STEP_S)
+        return batch @ weights
+
+    return Arm(step=step, items=bench.rows, device="fake:0", inputs=lambda: batch, parameters=lambda: weights)
 
 
-@pytest.fixture(scope="module")
-def small_heap() -> Iterator[None]:
-    """Keep what other tests left out of the collections around every arm."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+@pytest.mark.parametrize(("arm", "place"), [(launched, "cpu"), (on_the_device, "fake:0")])
+def test_an_honest_arm_shows_where_its_work_ran(arm: Callable[[Bench], Arm], place: str) -> None:
+    _, record = examine(arm).arms
+    assert record.outcome == "measured"
+    assert record.placement is not None
+    assert record.placement.outputs == [place]
+    assert record.placement.kernels == 1
 
 
-@pytest.mark.usefixtures("small_heap")
-@pytest.mark.parametrize(("framework", "trials"), [("fake", 700), ("numpy", 300)])
-def test_no_honest_trial_raises_a_flag(framework: str, trials: int) -> None:
+class Pooled(FakeDevice):
+    """A device whose kernels nobody counts, and whose memory grows where work is launched."""
+
+    def kernels(self, run: Callable[[], object]) -> int | None:  # noqa: ARG002
+        return None
+
+    def allocations(self, run: Callable[[], object]) -> list[str]:
+        return ["fake:0"] if super().kernels(run) else []
+
+
+def there_and_back(bench: Bench) -> Arm:
+    """Return an arm that sends its arrays to the device and brings the output back in every step."""
+    return replace(launched(bench), device="fake:0", parameters=lambda: ())
+
+
+@pytest.mark.parametrize(("arm", "is_there"), [(there_and_back, True), (with_the_wrong_device, False)])
+def test_memory_shows_where_an_arm_runs_whose_kernels_are_not_counted(
+    arm: Callable[[Bench], Arm], is_there: bool
+) -> None:
+    _, record = examine(arm, Pooled).arms
+    assert record.placement is not None
+    assert record.placement.outputs == ["cpu"]
+    assert record.placement.allocations == (["fake:0"] if is_there else [])
+    assert [flag.code for flag in record.flags] == ([] if is_there else ["placement-unproven"])
+
+
+def test_memory_betrays_an_arm_of_the_cpu_that_works_on_the_device() -> None:
+    _, record = examine(with_a_secret_device, Pooled).arms
+    assert (record.outcome, record.reason) == (
+        "misplaced",
+        reason("arrays-elsewhere", label="cpu", devices="fake:0"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("framework", "seeds"),
+    [
+        ("fake", range(100)),
+        pytest.param("fake", range(100, 700), marks=pytest.mark.slow),
+        pytest.param("numpy", range(300), marks=pytest.mark.slow),
+    ],
+    ids=["fake-100", "fake-600", "numpy-300"],
+)
+def test_no_honest_trial_raises_a_flag(framework: str, seeds: range) -> None:
     accused = [
         f"seed {seed}: {arm.outcome} {arm.reason} {arm.flags}"
-        for seed in range(trials)
+        for seed in seeds
         for arm in honest_trial(framework, seed)
         if arm.outcome != "measured" or arm.flags
     ]
@@ -125,5 +184,5 @@ def honest_trial(framework: str, seed: int) -> list[ArmRecord]:
     drawn = Workload(name="drawn", frameworks=(framework,), unit="row", summary="", builder=build)
     plan = Plan(budget_s=2e-3 if device is None else 0.01, min_span_s=0, builds=1)
     trial = Trial(framework=framework, workload=drawn, arms=({}, {}), plan=plan)
-    conduct = Conduct(trial, device or load(framework), clock=device.clock if device else perf_counter, coin=coin)
+    conduct = TrialRun(trial, device or load(framework), clock=device.clock if device else perf_counter, coin=coin)
     return conduct.run().arms

@@ -1,14 +1,19 @@
-"""The referee on a fake clock and a fake asynchronous device: verdicts, fairness, budgets."""
+"""The referee: warm-up, stopwatch and rounds on a fake clock."""
 
+import gc
+import math
+import mmap
+import random
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 
 import pytest
+from fake_device import FakeClock, FakeDevice
 
-from harness.experiment import Arm, Plan
-from harness.frameworks.fake import FakeClock, FakeDevice
-from harness.measuring.referee import Referee
-from harness.measuring.stopped import StoppedError
-from harness.measuring.stopwatch import Stopwatch
+from accelbench.core import Arm, Contrast, Plan, against_baseline
+from accelbench.measuring.referee import Examination, Question, Referee, StoppedError, Stopwatch, warm_up
 
 
 class Table:
@@ -77,7 +82,7 @@ def test_a_coin_decides_who_goes_first() -> None:
     table = Table()
     referee = table.referee(Plan(builds=1, budget_s=0.5), 2)
     referee.play([table.arm("a", 1e-3), table.arm("b", 1e-3)])
-    pairs = len(referee.log_ratios[1])
+    pairs = len(referee.log_ratios[1, 0])
     measured = table.played[-2 * pairs :]
     first = measured[::2].count("a") / pairs
     assert 0.4 < first < 0.6
@@ -158,9 +163,9 @@ def test_every_build_has_the_same_weight() -> None:
     pairs = []
     for _ in range(2):
         referee.play([table.arm("base", 1e-3), table.arm("fast", 0.5e-3), table.arm("near", 1.01e-3)])
-        pairs.append([len(ratios) for ratios in referee.log_ratios])
+        pairs.append([len(ratios) for ratios in referee.log_ratios.values()])
     assert pairs[1] == [2 * count for count in pairs[0]]
-    assert pairs[0][1] < pairs[0][2]
+    assert pairs[0][0] < pairs[0][1]
 
 
 def test_a_baseline_without_candidates_is_timed_alone() -> None:
@@ -195,7 +200,7 @@ def test_an_arm_that_raises_is_named() -> None:
 
 def test_a_machine_that_becomes_much_slower_does_not_hold_the_trial_for_ever() -> None:
     table = Table()
-    referee = table.referee(Plan(builds=2, budget_s=1.0), 2)
+    referee = table.referee(Plan(builds=2, budget_s=1.0, min_block_s=1e-3), 2)
     referee.play([table.arm("a", 1e-3), table.arm("b", 1.01e-3)])
     before = table.clock()
     referee.play([table.arm("a", 1.0), table.arm("b", 1.01)])
@@ -213,27 +218,263 @@ def test_a_set_of_builds_that_overran_the_budget_is_the_last() -> None:
 
 def test_short_pairs_are_judged_by_means_over_two_milliseconds_and_long_ones_by_themselves() -> None:
     table = Table()
-    short, long = (table.referee(Plan(builds=1, budget_s=0.5), 2) for _ in range(2))
+    short, long = (table.referee(Plan(builds=1, budget_s=0.5, min_block_s=100e-6), 2) for _ in range(2))
     short.play([table.arm("a", 1e-4), table.arm("b", 1e-4)])
     long.play([table.arm("a", 1e-2), table.arm("b", 1e-2)])
-    assert 5 <= short.together <= 20
-    assert long.together == 1
+    assert 5 <= short.pairs_per_mean <= 20
+    assert long.pairs_per_mean == 1
 
 
 def test_a_rung_is_compared_with_the_start_and_in_the_same_rounds_with_the_rung_below() -> None:
     table = Table()
     stopwatch = Stopwatch(table.clock, table.device.synchronize)
-    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(builds=1), arms=3, below={2: 1})
+    contrasts = [*against_baseline(3), Contrast(2, 1)]
+    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(builds=1), arms=3, contrasts=contrasts)
     referee.play([table.arm("start", 4e-3), table.arm("lower", 1e-3), table.arm("upper", 1.25e-3)])
-    start, below = referee.judgement(2), referee.gain(2)
+    start, below = referee.judgement(2), referee.judgement(2, against=1)
     assert (start.verdict, below.verdict) == ("faster", "slower")
     assert below.low < 0.8 < below.high
     assert below.pairs == start.pairs <= referee.judgement(1).pairs
-    assert referee.gains[1] == []
 
 
 def test_comparisons_with_the_rung_below_share_the_error_rate_with_those_with_the_start() -> None:
     table = Table()
     stopwatch = Stopwatch(table.clock, table.device.synchronize)
-    ladder = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(alpha=0.01), arms=4, below={2: 1, 3: 2})
+    contrasts = [*against_baseline(4), Contrast(2, 1), Contrast(3, 2)]
+    ladder = Referee(stopwatch=stopwatch, coin=Random(7), plan=Plan(alpha=0.01), arms=4, contrasts=contrasts)
     assert ladder.alpha == pytest.approx(0.01 / 5)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def device(clock: FakeClock) -> FakeDevice:
+    return FakeDevice(clock)
+
+
+@pytest.fixture
+def stopwatch(clock: FakeClock, device: FakeDevice) -> Stopwatch:
+    return Stopwatch(clock, device.synchronize)
+
+
+def test_a_block_lasts_until_the_device_has_finished(stopwatch: Stopwatch, device: FakeDevice) -> None:
+    assert stopwatch.block_s(Arm(step=lambda: device.launch(0.005)), 10) == pytest.approx(0.05, rel=0.01)
+
+
+def test_work_that_was_launched_before_is_not_counted(stopwatch: Stopwatch, device: FakeDevice) -> None:
+    device.launch(7.0)
+    assert stopwatch.block_s(Arm(step=lambda: device.launch(0.005)), 1) == pytest.approx(0.005, rel=0.01)
+
+
+def test_switching_global_state_is_outside_the_clock(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    @contextmanager
+    def slow_switch() -> Iterator[None]:
+        clock.advance(1.0)
+        yield
+        clock.advance(1.0)
+
+    arm = Arm(step=lambda: clock.advance(0.25)).inside(slow_switch)
+    assert stopwatch.block_s(arm, 1) == pytest.approx(0.25, rel=0.01)
+
+
+def test_the_garbage_collector_rests_inside_a_block_only(stopwatch: Stopwatch) -> None:
+    seen: list[bool] = []
+    stopwatch.block_s(Arm(step=lambda: seen.append(gc.isenabled())), 1)
+    assert seen == [False]
+    assert gc.isenabled()
+
+
+def test_a_block_is_long_enough_to_time(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    arm = Arm(step=lambda: clock.advance(1e-6))
+    (iterations,) = stopwatch.iterations_per_block([arm], 100e-6)
+    assert stopwatch.block_s(arm, iterations) >= 100e-6
+    assert iterations <= 1000
+
+
+def test_a_block_is_long_beside_the_waiting_for_the_device(clock: FakeClock) -> None:
+    arm = Arm(step=lambda: clock.advance(1e-6))
+    stopwatch = Stopwatch(clock, lambda: clock.advance(10e-6))
+    (iterations,) = stopwatch.iterations_per_block([arm], 100e-6)
+    assert stopwatch.block_s(arm, iterations) / iterations == pytest.approx(1e-6, rel=0.011)
+
+
+def test_arms_of_similar_speed_run_equally_many_iterations(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    arms = [Arm(step=lambda: clock.advance(1e-6)), Arm(step=lambda: clock.advance(2e-6))]
+    first, second = stopwatch.iterations_per_block(arms, 100e-6)
+    assert first == second
+
+
+def test_arms_of_very_different_speed_run_each_their_own(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    arms = [Arm(step=lambda: clock.advance(1e-6)), Arm(step=lambda: clock.advance(1e-2))]
+    quick, slow = stopwatch.iterations_per_block(arms, 100e-6)
+    assert quick > 50
+    assert slow == 1
+
+
+def test_a_steady_arm_is_warm_after_two_windows() -> None:
+    warmup = warm_up(lambda: 1e-3, cap_s=10)
+    assert (len(warmup.blocks_s), warmup.settled) == (40, True)
+
+
+def test_an_arm_that_speeds_up_is_run_until_it_no_longer_does() -> None:
+    times_s = iter([1e-3 * (1 + 5 * 0.95**block) for block in range(1000)])
+    warmup = warm_up(lambda: next(times_s), cap_s=10)
+    assert warmup.settled
+    assert warmup.blocks_s[-1] < 1.35e-3
+
+
+def test_an_arm_that_never_settles_is_capped_and_says_so() -> None:
+    noise = random.Random(1)
+    warmup = warm_up(lambda: noise.lognormvariate(-9, 2), cap_s=1000)
+    assert not warmup.settled
+    assert len(warmup.blocks_s) == 200
+
+
+def test_a_window_has_fewer_blocks_where_they_last_longer() -> None:
+    assert len(warm_up(lambda: 4e-3, cap_s=10).blocks_s) == 10
+
+
+def test_a_slow_arm_is_capped_by_time() -> None:
+    warmup = warm_up(lambda: 1.0, cap_s=2.5)
+    assert (len(warmup.blocks_s), warmup.settled) == (3, False)
+
+
+def test_a_short_step_is_called_once_untimed_after_the_other_arm_and_a_long_one_is_not() -> None:
+    table = Table(noise=0.001)
+    caches = {"holds": ""}
+
+    def step(name: str, seconds: float) -> Arm:
+        def run() -> None:
+            table.clock.advance(seconds * (1.0 if caches["holds"] == name else 2.0))
+            caches["holds"] = name
+
+        return Arm(step=run)
+
+    short = table.referee(Plan(builds=1, budget_s=0.5), 2)
+    short.play([step("a", 1e-3), step("b", 1e-3)])
+    assert short.median_s(0) == pytest.approx(1e-3)
+    long = table.referee(Plan(builds=1, budget_s=0.5), 2)
+    long.play([step("a", 10e-3), step("b", 10e-3)])
+    assert long.median_s(0) == pytest.approx(20e-3)
+
+
+def test_a_block_lasts_four_milliseconds() -> None:
+    table = Table(noise=0.001)
+    referee = table.referee(Plan(builds=1, budget_s=0.5), 2)
+    referee.play([table.arm("a", 1e-4), table.arm("b", 1e-4)])
+    assert 4e-3 <= referee.iterations[0] * 1e-4 < 6e-3
+
+
+def test_page_faults_are_counted_by_arm() -> None:
+    table = Table()
+    referee = table.referee(Plan(builds=1, budget_s=0.2), 2)
+
+    def fresh() -> None:
+        mmap.mmap(-1, 64 * mmap.PAGESIZE).write(bytes(64 * mmap.PAGESIZE))
+        table.clock.advance(1e-3)
+
+    referee.play([table.arm("a", 1e-3), Arm(step=fresh)])
+    per_iteration = [
+        faults / (count * len(samples))
+        for faults, count, samples in zip(referee.page_faults, referee.iterations, referee.samples_s, strict=True)
+    ]
+    assert per_iteration[1] - per_iteration[0] > 32
+
+
+def test_a_block_keeps_its_last_output_only_if_asked_to_and_no_other_one() -> None:
+    table = Table()
+    stopwatch, alive = Stopwatch(table.clock, table.device.synchronize), []
+
+    class Output:
+        pass
+
+    def step() -> Output:
+        alive[:] = [reference for reference in alive if reference() is not None]
+        assert len(alive) == 0  # the one before was freed where a loop of a user frees it
+        output = Output()
+        alive.append(weakref.ref(output))
+        return output
+
+    stopwatch.block_s(Arm(step=step), 3)
+    assert stopwatch.take_output() is None
+    stopwatch.block_s(Arm(step=step), 3, keep_output=True)
+    assert isinstance(stopwatch.take_output(), Output)
+    assert stopwatch.take_output() is None
+    stopwatch.block_s(Arm(step=step), 1)
+
+
+def test_a_coin_draws_rounds_whose_last_outputs_are_inspected_the_fewer_the_later() -> None:
+    table = Table()
+    calls, seen = {"a": 0, "b": 0}, []
+
+    def counting(name: str) -> Arm:
+        def step() -> tuple[str, int]:
+            calls[name] += 1
+            table.clock.advance(5e-3)
+            return name, calls[name]
+
+        return Arm(step=step)
+
+    stopwatch = Stopwatch(table.clock, table.device.synchronize)
+    plan = Plan(builds=1, budget_s=5.0, whole_rounds=True)
+    referee = Referee(
+        stopwatch=stopwatch,
+        coin=Random(7),
+        plan=plan,
+        arms=2,
+        inspect=lambda place, output: seen.append((place, output, dict(calls))),
+    )
+    referee.play([counting("a"), counting("b")])
+    rounds = len(referee.samples_s[0])
+    assert rounds > 500
+    assert {place for place, _, _ in seen} == {0, 1}
+    assert math.floor(math.log2(rounds)) <= len(seen) / 2 <= math.floor(math.log2(rounds)) + 1
+    for place, (name, number), meanwhile in seen:
+        assert name == "ab"[place]
+        assert number == meanwhile[name]  # nothing of the arm had run since
+
+
+def test_inspection_that_takes_long_becomes_rare() -> None:
+    table = Table()
+    stopwatch, seen = Stopwatch(table.clock, table.device.synchronize), []
+
+    def inspect(place: int, _: object) -> None:
+        seen.append(place)
+        table.clock.advance(1.0)
+
+    plan = Plan(builds=1, budget_s=2.0, whole_rounds=True)
+    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=plan, arms=1, inspect=inspect, contrasts=[])
+    referee.play([table.arm("a", 5e-3)])
+    assert seen == [0]
+
+
+def test_an_examination_asks_for_blocks_that_are_no_samples_and_meets_what_an_arm_raises() -> None:
+    table = Table(noise=0.0)
+    answers, errors = [], []
+
+    def refusing() -> float:
+        if answers:
+            raise ValueError("no more")
+        table.clock.advance(1e-3)
+        return 0.5
+
+    def examine(referee: Referee) -> Examination:
+        answers.append((referee.builds, (yield Question(arm=0, iterations=3))))
+        try:
+            yield Question(arm=0)
+        except ValueError as error:
+            errors.append(error)
+
+    stopwatch = Stopwatch(table.clock, table.device.synchronize)
+    plan = Plan(builds=1, budget_s=0.2)
+    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=plan, arms=1, contrasts=[], examine=examine)
+    referee.play([Arm(step=refusing)])
+    ((builds, answer),) = answers
+    assert builds == 1
+    assert answer.block_s == pytest.approx(3e-3)
+    assert answer.output == 0.5
+    assert len(errors) == 1
+    assert sum(referee.samples_s[0]) == pytest.approx(1e-3 * len(referee.samples_s[0]))

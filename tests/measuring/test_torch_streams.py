@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from harness.experiment import Arm, Plan, Trial, Workload
-from harness.frameworks.torch import Torch
-from harness.measuring.conduct import Conduct
-from harness.measuring.plausibility import judged
-from harness.record import ArmRecord
+from accelbench.core import Arm, Plan, Trial, Workload
+from accelbench.frameworks.torch import Torch
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.roofline.plausibility import check_trial
+from accelbench.schema.result import ArmRecord
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device, and PyTorch sees none")
 
@@ -27,7 +27,7 @@ def measure(step_of: Callable[[torch.Tensor], Callable[[], Any]]) -> ArmRecord:
 
     drawn = Workload(name="drawn", frameworks=("torch",), unit="row", summary="", builder=build)
     trial = Trial(framework="torch", workload=drawn, arms=({},), plan=Plan(budget_s=0.2, min_span_s=0, builds=1))
-    return judged(trial, Conduct(trial, Torch()).run(), []).arms[0]
+    return check_trial(trial, TrialRun(trial, Torch()).run(), []).arms[0]
 
 
 def chain(factor: torch.Tensor) -> torch.Tensor:
@@ -61,7 +61,7 @@ def test_a_host_that_is_slow_is_seen() -> None:
 
     arm = measure(step_of)
     assert device_s(arm)
-    assert arm.flags[0].startswith("host-bound: the device was busy for")
+    assert str(arm.flags[0]).startswith("host-bound: the device was busy for")
 
 
 def test_nothing_is_said_of_a_step_that_reads_its_result() -> None:
@@ -82,7 +82,7 @@ def test_work_on_a_side_stream_that_nothing_waits_for_is_flagged() -> None:
 
     arm = measure(step_of)
     assert device_s(arm) is None
-    assert arm.flags[0].startswith("works beside its stream")
+    assert arm.flags[0].code == "works-beside-stream"
 
 
 def test_work_on_a_side_stream_that_the_current_one_waits_for_is_honest() -> None:

@@ -4,8 +4,8 @@ import pytest
 from pages import text
 from runs import STORED, run, save
 
-from harness.reading import find_results
-from harness.report import write_report
+from accelbench.report.page import write_report
+from accelbench.results import find_results
 
 
 @pytest.fixture(scope="package")

@@ -15,19 +15,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.report.figures.drawing import Drawn
+from accelbench.report.figures.drawing import FigureWithData
 
 _DRAWING_PRECISION = 1e-3  # places stand in the file to a hundredth of a point
 _AROUND = ("axis", "legend", "FillBetweenPolyCollection")  # the parts of axes in which no marks or lines stand
 
 
-def marks(drawn: Drawn, place: int = 0) -> pd.DataFrame:
+def marks(drawn: FigureWithData, place: int = 0) -> pd.DataFrame:
     """Return the markers in one of a figure's axes as ``x`` and ``y`` in the axes' own units, as they were drawn."""
     points = [point for part in _parts(drawn, place) for point in _markers(part)]
     return pd.DataFrame(_numbers(drawn, place, points), columns=["x", "y"])
 
 
-def lines(drawn: Drawn, place: int = 0) -> list[np.ndarray]:
+def lines(drawn: FigureWithData, place: int = 0) -> list[np.ndarray]:
     """Return the lines in one of a figure's axes, shape ``(points, 2)`` each, with such that mark a place."""
     paths = [path.get("d", "") for part in _parts(drawn, place) for path in part if path.tag == "path"]
     return [_numbers(drawn, place, _places(path)) for path in paths if path and not path.endswith("z")]
@@ -39,7 +39,7 @@ def close(numbers: Iterable[float]) -> Any:
     return pytest.approx(ordered, rel=_DRAWING_PRECISION, abs=_DRAWING_PRECISION * (ordered[-1] - ordered[0]))
 
 
-def _parts(drawn: Drawn, place: int) -> Iterator[ET.Element]:
+def _parts(drawn: FigureWithData, place: int) -> Iterator[ET.Element]:
     """Yield the groups in which drawn data stands."""
     every = [group for group in ET.fromstring(drawn.inline()).iter("g") if group.get("data-part") == "axes"]
     for group in every[place]:
@@ -61,7 +61,7 @@ def _places(path: str) -> list[tuple[float, float]]:
     return list(zip(found[::2], found[1::2], strict=True))
 
 
-def _numbers(drawn: Drawn, place: int, points: Iterable[tuple[float, float]]) -> np.ndarray:
+def _numbers(drawn: FigureWithData, place: int, points: Iterable[tuple[float, float]]) -> np.ndarray:
     """Turn places in the file, in points from the upper left, back into what they stand for."""
     figure, down = drawn.figure, np.array(list(points)).reshape(-1, 2)
     up = np.column_stack([down[:, 0], 72 * figure.get_figheight() - down[:, 1]])

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from runs import arm, effect, run, trial
 
-from harness.reading import Result
-from harness.reading.history.observations import History, describe, observe
-from harness.record import Environment, Gpu, Identity
+from accelbench.history.observations import History, describe_runs, observe
+from accelbench.results import Result
+from accelbench.schema.result import Environment, Gpu, Identity
 
 GPU = Identity(cpu_model="Example CPU", cpu_cores=8, memory_gib=64, gpus=[Gpu(name="Example GPU", memory_gib=80)])
 SPEEDUPS = {"bert-train": 1.4, "resnet50-train": 1.8, "vit-train": 1.6, "mlp-train": 0.9}
@@ -44,12 +44,12 @@ def _result(number: int, machine: str, step: float, chance: random.Random) -> Re
 
 def history(runs: list[Result]) -> History:
     """Return these runs as a history."""
-    return History(runs=describe(runs), observations=observe(runs))
+    return History(runs=describe_runs(runs), observations=observe(runs))
 
 
 def repeated(result: Result, count: int) -> History:
     """Return a history in which this run was made so often, every time and every effect off by a few per cent."""
-    chance, runs, seen = np.random.default_rng(0), describe([result]), observe([result])
+    chance, runs, seen = np.random.default_rng(0), describe_runs([result]), observe([result])
     names = [f"{result.run.machine}/{number:04}_again" for number in range(1, count)] + [runs["run"][0]]
     observations = pd.concat([seen] * count, ignore_index=True)
     off = chance.normal(0, 0.03, len(observations))

@@ -2,8 +2,8 @@
 
 from html.parser import HTMLParser
 
-from harness.reading import Result
-from harness.record import Run
+from accelbench.results import Result
+from accelbench.schema.result import Run
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect", "circle", "line", "polyline"}
 

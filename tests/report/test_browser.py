@@ -6,17 +6,18 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import chromium, needs_chromium, visit
-from calibrated import whole
 from made_up import history, repeated, results
 from playwright.sync_api import expect
-from runs import REAL, STORED
+from runs import STORED, WHOLE_SUITE
 
-from harness.reading import effects, find_results, load
-from harness.report import certificate_page, write_report
+from accelbench.report.certificate import render_certificate
+from accelbench.report.page import write_report
+from accelbench.results import effects, find_results, tabulate_arms
+from certificates import whole
 
 pytestmark = needs_chromium
-RESULT = find_results(REAL).results[0]
-EFFECTS = effects(load([RESULT]))
+RESULT = find_results(WHOLE_SUITE).results[0]
+EFFECTS = effects(tabulate_arms([RESULT]))
 OPENED = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 MARKUP = """<img src=x onerror=alert(1)>"'</script><script>alert(1)</script>javascript:alert(1) """
 OPEN = {"levels", "problem", "fixed", "observed", "disturbance", "spent_s", "settings", "configuration", "readings"}
@@ -48,9 +49,9 @@ def test_a_real_run_opens_without_error_or_request(browser, real):
         assert (it.requests, it.complaints) == ([], [])
 
 
-def test_the_page_takes_less_than_17_kilobytes_a_trial(real):
-    trials = json.loads(REAL.read_text())["accelbench"]["trials"]
-    assert real.stat().st_size < 17e3 * len(trials)
+def test_the_page_takes_less_than_8500_bytes_an_arm(real):
+    trials = json.loads(WHOLE_SUITE.read_text())["accelbench"]["trials"]
+    assert real.stat().st_size < 8500 * sum(len(trial["arms"]) for trial in trials)
 
 
 def test_the_keyboard_sorts_a_table_by_value(browser, real):
@@ -62,7 +63,7 @@ def test_the_keyboard_sorts_a_table_by_value(browser, real):
             it.page.keyboard.press("Tab")
         it.page.keyboard.press("Enter")
         expect(headings.nth(place)).to_have_attribute("aria-sort", "descending")
-        fastest = f"{load([RESULT])['items_per_s'].max():.9g}"
+        fastest = f"{tabulate_arms([RESULT])['items_per_s'].max():.9g}"
         expect(it.page.locator("#arms tbody tr").first.locator("td").nth(place)).to_have_attribute("data-sort", fastest)
         it.page.keyboard.press("Space")
         expect(headings.nth(place)).to_have_attribute("aria-sort", "ascending")
@@ -141,9 +142,11 @@ def test_without_a_script_everything_is_there(browser, real):
 def small(tmp_path_factory):
     """The page of a small run with warm-ups and ratios in order, and that of a certificate."""
     folder = tmp_path_factory.mktemp("small")
-    page = write_report(find_results(STORED.with_name("run_v3.json")).results[0], folder, history=history(results(12)))
+    page = write_report(
+        find_results(STORED.with_name("run_every_field.json")).results[0], folder, history=history(results(12))
+    )
     certificate = folder / "certificate.html"
-    certificate.write_text(certificate_page(whole()))
+    certificate.write_text(render_certificate(whole()))
     return page, certificate
 
 
@@ -157,7 +160,7 @@ def test_axe_finds_nothing_with_everything_opened(browser, small, scheme, width)
 
 
 def test_markup_in_every_string_of_a_run_is_inert(browser, tmp_path):
-    document = json.loads(STORED.with_name("run_v3.json").read_text())
+    document = json.loads(STORED.with_name("run_every_field.json").read_text())
     document["accelbench"]["trials"] = document["accelbench"]["trials"][:5]  # each figure takes its time
     (tmp_path / "0001_a.json").write_text(json.dumps(document | {"accelbench": spoiled(document["accelbench"])}))
     page = write_report(find_results(tmp_path / "0001_a.json").results[0], tmp_path)

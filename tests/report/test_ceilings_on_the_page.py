@@ -3,9 +3,9 @@
 import pytest
 from runs import arm, effect, run, save, trial
 
-from harness.reading import find_results
-from harness.record import Ceiling, Rate
-from harness.report import write_report
+from accelbench.report.page import write_report
+from accelbench.results import find_results
+from accelbench.schema.result import Ceiling, Rate
 
 
 def rate(ceiling: str, share: float) -> Rate:

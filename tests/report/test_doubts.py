@@ -4,13 +4,14 @@ import pytest
 from pages import result_of
 from runs import arm, effect, run, save, trial
 
-from harness.reading import find_results, load
-from harness.record import Placement, Rate
-from harness.report import write_report
-from harness.report.answer.lost import doubted as doubted_arms
+from accelbench.report.page import write_report
+from accelbench.report.statements import group_doubts
+from accelbench.results import Findings, find_results
+from accelbench.schema.reasons import reason
+from accelbench.schema.result import Placement, Rate
 
 CACHED, ELSEWHERE, BEYOND = "its output is cached", "its output lies on cpu", "it implies 4,200 % of cpu memory"
-HANDICAPPED = "the baseline reaches 2 % of cpu memory: it may be handicapped"
+HANDICAPPED = reason("handicapped-baseline", share=0.02, ceiling="cpu memory")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def doubted(tmp_path_factory):
 def test_a_claim_says_what_is_doubtful_about_its_arms(doubted):
     html = doubted.read_text()
     claim = html[html.index("What pays") : html.index("What is not believed")]
-    assert "Doubtful: the baseline reaches 2 % of cpu memory." in claim
+    assert "Doubtful: the baseline reaches 2.0 % of cpu memory." in claim
 
 
 def test_doubtful_arms_are_listed_by_reason(doubted):
@@ -58,9 +59,10 @@ def test_where_an_arm_ran_stands_in_its_trial(doubted):
 
 def test_arms_whose_reasons_differ_in_numbers_only_are_listed_together():
     def slow(share, size):
-        flag = f"the baseline reaches {share} % of cpu matrix fp32"
+        flag = reason("handicapped-baseline", share=share, ceiling="cpu matrix fp32")
         return trial(arm({"pace": "slow"}, 2.0, flags=[flag]), id=str(size), problem={"elements": size})
 
-    (group,) = doubted_arms(load([result_of(run(slow(3.6, 1), slow(0.2, 10), slow(4, 100)))]))
-    assert (group.counted, group.reason) == ("3 arms doubtful", "the baseline reaches 0.2–4 % of cpu matrix fp32")
+    (group,) = group_doubts(Findings(result_of(run(slow(0.036, 1), slow(0.002, 10), slow(0.04, 100)))).rows)
+    assert group.counted == "3 arms doubtful"
+    assert group.reason.startswith("the baseline reaches 0.20–4.0 % of cpu matrix fp32: ")
     assert group.named == "pace slow on net (torch)"

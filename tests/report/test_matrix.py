@@ -3,17 +3,17 @@
 from pages import result_of, text
 from runs import arm, effect, run, trial
 
-from harness.reading import effects, load
-from harness.report.anchors import Anchors
-from harness.report.matrix import matrices
+from accelbench.report.labels import Anchors
+from accelbench.report.tables import matrices
+from accelbench.results import Findings
 
 ANCHORS = Anchors()
 
 
 def matrix(*trials):
     """Return the matrices of a run with these trials."""
-    arms = load([result_of(run(*trials))])
-    return matrices(arms, effects(arms), ANCHORS)
+    findings = Findings(result_of(run(*trials)))
+    return matrices(findings.rows, findings.effect_rows, ANCHORS)
 
 
 def compared(technique, *found, name="t", **fields):
@@ -32,7 +32,7 @@ SLOWER, UNSURE = (0.61, 0.6, 0.62, "slower"), (1.02, 0.9, 1.1, "undecided")
 def test_a_cell_says_verdict_and_speedup_and_leads_to_the_trial():
     (found,) = matrix(compared("amp", FASTEST))
     cell = found.cells["net", "amp"]
-    assert (cell.said, cell.name, cell.tint) == ("▲ 1.83×", "amp on net: faster, 1.83×", "faster")
+    assert (cell.text, cell.name, cell.tint) == ("▲ 1.83×", "amp on net: faster, 1.83×", "faster")
     assert cell.anchor == ANCHORS.trial("t")
 
 
@@ -41,16 +41,16 @@ def test_several_effects_share_a_cell_that_leads_to_the_strongest():
         compared("amp", FASTEST, name="mild"), compared("amp", (0.1, 0.09, 0.11, "slower"), name="strong")
     )
     cell = found.cells["net", "amp"]
-    assert (cell.said, cell.tint) == ("▲▼ 0.100–1.83×", "mixed")
+    assert (cell.text, cell.tint) == ("▲▼ 0.100–1.83×", "mixed")
     assert cell.name == "amp on net: faster and slower, 0.100× to 1.83×"
     assert cell.anchor == ANCHORS.trial("strong")
 
 
 def test_an_undecided_effect_does_not_widen_what_was_decided():
     (found,) = matrix(compared("amp", FASTEST, UNSURE))
-    assert found.cells["net", "amp"].said == "▲? 1.83×"
+    assert found.cells["net", "amp"].text == "▲? 1.83×"
     (found,) = matrix(compared("amp", UNSURE))
-    assert found.cells["net", "amp"].said == "? 1.02×"
+    assert found.cells["net", "amp"].text == "? 1.02×"
 
 
 def test_what_could_not_be_measured_says_why_and_what_was_not_asked_for_says_nothing():
@@ -60,7 +60,7 @@ def test_what_could_not_be_measured_says_why_and_what_was_not_asked_for_says_not
         compared("tf32", SLOWER, workload="other"),
     )
     missing = found.cells["other", "amp"]
-    assert (missing.said, missing.name, missing.anchor) == ("–", "amp on other: not on this machine", "")
+    assert (missing.text, missing.name, missing.anchor) == ("–", "amp on other: not on this machine", "")
     assert ("net", "tf32") not in found.cells
 
 

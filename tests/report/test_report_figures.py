@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from runs import arm, by_size, effect, memory, run, save, trial
 
-from harness.reading import find_results
-from harness.report import write_report
+from accelbench.report.page import write_report
+from accelbench.results import find_results
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_memory_that_was_not_measured_is_not_drawn(figures):
 
 @pytest.mark.parametrize("observed", [{"wait_share": 0.0}, {}])
 def test_the_share_of_time_waited_is_drawn_where_it_was_observed(figures, observed):
-    arms = [arm({"workers": str(count)}, 1.0, observed=observed) for count in (0, 1)]
+    arms = [arm({"workers": str(count)}, 1.0, observed=observed) for count in (0, 1, 2)]
     (svg,) = figures(trial(*arms)).values()
     assert ("time waited for data" in words(svg)) == bool(observed)
 

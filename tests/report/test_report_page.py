@@ -6,9 +6,11 @@ import pytest
 from pages import Page, between, result_of, text
 from runs import STORED, arm, effect, run, save, trial
 
-from harness.errors import BadInput
-from harness.reading import find_results
-from harness.report import write_report
+from accelbench.errors import BadInput
+from accelbench.report.page import write_report
+from accelbench.results import find_results
+from accelbench.schema.reasons import reason
+from accelbench.schema.result import Visit
 
 
 def test_the_page_is_well_formed_and_its_links_lead_somewhere(stored_report):
@@ -40,7 +42,7 @@ def test_what_was_not_measured_is_said_once_for_each_reason(stored_report):
 
 def test_a_wrong_answer_shows_its_error_instead_of_a_speedup(stored_report):
     said = between(text(stored_report.read_text()), "What is not believed", "Machine and configuration")
-    assert "31 %, where 2 % is allowed" in said
+    assert "by 0.310 relative, and 0.0200 is allowed" in said
     assert "amp fp16 on mlp-train" in said
 
 
@@ -84,6 +86,12 @@ def test_an_interrupted_run_without_trials_is_a_page_too(text_of):
 def test_an_effect_without_an_interval_says_so(text_of):
     few = arm({"amp": "bf16"}, 0.5, effect=effect(2.0, 0.0, None, "undecided", pairs=1))
     assert "no interval after 1 pair" in text_of(trial(arm({"amp": "fp32"}, 1.0), few))
+
+
+def test_for_how_long_visits_were_odd_is_part_of_what_disturbed_the_run(text_of):
+    visits = [Visit(begun_s=1.0, odd=[reason("slower-than-ever", times=1.4)], span_s=40.0)]
+    said = text_of(trial(arm({"amp": "fp32"}, 1.0), visits=visits))
+    assert "What disturbed the run In this run, the machine was slower than at its best for 40 s." in said
 
 
 def test_text_from_a_file_is_never_markup(text_of):

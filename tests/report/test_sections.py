@@ -7,9 +7,9 @@ import pytest
 from pages import result_of
 from runs import arm, by_size, effect, run, trial
 
-from harness.reading import effects, load
-from harness.report.anchors import Anchors
-from harness.report.answer.thresholds import thresholds
+from accelbench.report.labels import Anchors
+from accelbench.report.sections import thresholds
+from accelbench.results import Findings
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,7 @@ def test_a_workload_says_what_it_is_and_what_pays_on_it(sections):
 
 
 def sentences(*trials):
-    arms = load([result_of(run(*trials))])
-    return " ".join(each.said for each in thresholds(arms, effects(arms)))
+    return " ".join(each.sentence for each in thresholds(Findings(result_of(run(*trials)))))
 
 
 SLOWER, UNSURE, FASTER = (0.5, 0.4, 0.6, "slower"), (1.1, 0.9, 1.3, "undecided"), (2.0, 1.8, 2.2, "faster")
@@ -71,8 +70,8 @@ def test_a_crossover_that_cannot_be_told_is_not_made_up(speedups, words):
 
 
 def test_a_knee_without_a_comparison_is_said_all_the_same(text_of):
-    batches = (arm({"batch_size": str(size)}, 1.0, items=float(size)) for size in (1, 2))
-    assert "net (torch): knee at batch size 2" in text_of(trial(*batches))
+    batches = (arm({"batch_size": str(size)}, 1.0, items=float(size)) for size in (1, 2, 4))
+    assert "net (torch): knee at batch size 4" in text_of(trial(*batches))
 
 
 def test_a_technique_that_explains_only_has_a_section_without_a_claim(text_of):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-import harness.techniques.cupy
-import harness.techniques.numpy
-import harness.techniques.torch.arrays
-import harness.workloads.arrays.computations  # noqa: F401  declares the workloads
-from harness.errors import Unavailable
-from harness.experiment import Arm, Setting, find_technique, find_workload, stack
+import accelbench.techniques
+import accelbench.techniques.cupy
+import accelbench.techniques.numpy
+import accelbench.workloads.arrays.computations  # noqa: F401  declares the workloads
+from accelbench.core import Arm, Setting, apply_all, find_technique, find_workload
+from accelbench.errors import Unavailable
 
 FAULTS = """
 import resource, numpy as np
@@ -33,7 +33,7 @@ print((faults() - before) / 20)
 def arm_at(framework: str, technique: str, level: str, **options: Any) -> Arm:
     workload = find_workload("matrix-product")
     switched = find_technique(framework, technique)
-    return stack([(switched, level)], lambda **more: workload.build(Setting(), elements=400, **options, **more))
+    return apply_all([(switched, level)], lambda **more: workload.build(Setting(), elements=400, **options, **more))
 
 
 def blas_threads() -> set[int]:

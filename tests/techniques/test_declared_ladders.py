@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 import torch
 
-import harness.techniques  # noqa: F401  importing declares them
-from harness.errors import Unavailable
-from harness.experiment import Arm, Ladder, find_technique
+import accelbench.techniques  # noqa: F401  importing declares them
+from accelbench.core import Arm, Ladder, find_technique
+from accelbench.errors import Unavailable
 
 NAIVE = {
     "log_interval": 1,
     "pin_memory": False,
     "non_blocking": False,
-    "autocast": "fp32",
+    "amp": "fp32",
     "memory_format": "contiguous",
     "batch_size": 32,
-    "compile_mode": "eager",
+    "compile": "eager",
 }
 
 
@@ -56,9 +56,9 @@ def test_without_an_accelerator_its_rungs_are_left_out_and_all_others_stand_on_e
     assert list(refused) == ["+tf32 high", "+pin-memory on", "+non-blocking on"]
     assert all("sees no accelerator" in reason for reason in refused.values())
     assert options_at(ladder.without(refused), "+compile default") == NAIVE | {
-        "log_interval": None,
-        "autocast": "bf16",
+        "log_interval": 0,
+        "amp": "bf16",
         "memory_format": "channels-last",
         "batch_size": 256,
-        "compile_mode": "default",
+        "compile": "default",
     }

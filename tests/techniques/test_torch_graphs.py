@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 import torch
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
-from harness.experiment import Setting, find_technique, find_workload
-from harness.workloads.torch import recording
-from harness.workloads.torch.compiling import MODES
-from harness.workloads.torch.recording import need_recording, need_whole_batches
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_technique, find_workload
+from accelbench.errors import Unavailable
+from accelbench.workloads.torch import compile as compiling
+from accelbench.workloads.torch.compile import MODES, check_recording, records
 
 CUDA = torch.device("cuda:0")
-PLAIN = {"autocast": "fp32", "compile_mode": "eager", "activation_checkpointing": False}
+PLAIN = {"amp": "fp32", "compile": "eager", "activation_checkpointing": False}
 
 
 def test_compile_offers_every_mode_and_begins_without_compiling() -> None:
@@ -37,28 +36,35 @@ def test_graphs_are_recorded_on_cuda_alone() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"autocast": "bf16"}, "recorded in float32"),
-        ({"compile_mode": "default"}, "by its mode reduce-overhead"),
+        ({"amp": "bf16"}, "recorded in float32"),
+        ({"compile": "default"}, "by its mode reduce-overhead"),
         ({"activation_checkpointing": True}, "reads the state of the random numbers"),
     ],
 )
-def test_what_cannot_be_recorded_is_told(options: dict[str, Any], reason: str) -> None:
-    need_recording(CUDA, **PLAIN)
+def test_what_cannot_be_recorded_is_refused(options: dict[str, Any], reason: str) -> None:
+    check_recording(CUDA, **PLAIN)
     with pytest.raises(Unavailable, match=reason):
-        need_recording(CUDA, **PLAIN | options)
+        check_recording(CUDA, **PLAIN | options)
 
 
-@pytest.mark.parametrize(("graphs", "mode"), [(True, "eager"), (False, "reduce-overhead"), (False, "max-autotune")])
-def test_graphs_do_not_add_up_the_gradients_of_parts(graphs: bool, mode: str) -> None:
-    need_whole_batches(CUDA, 1, cuda_graphs=graphs, compile_mode=mode)
-    with pytest.raises(Unavailable, match="write the gradients of every part of a batch to the same place"):
-        need_whole_batches(CUDA, 4, cuda_graphs=graphs, compile_mode=mode)
+@pytest.mark.parametrize(
+    ("device", "graphs", "mode", "recorded"),
+    [
+        ("cuda:0", True, "eager", True),
+        ("cuda:0", False, "reduce-overhead", True),
+        ("cuda:0", False, "max-autotune", True),
+        ("cuda:0", False, "default", False),
+        ("cpu", False, "max-autotune", False),
+    ],
+)
+def test_graphs_compute_gradients_where_they_are_asked_for_or_compiled_on_cuda(
+    device: str, graphs: bool, mode: str, recorded: bool
+) -> None:
+    assert records(torch.device(device), cuda_graphs=graphs, compile=mode) == recorded
 
 
-def test_parts_are_learnt_where_no_graph_computes_gradients() -> None:
-    need_whole_batches(CUDA, 4, cuda_graphs=False, compile_mode="default")
-    need_whole_batches(torch.device("cpu"), 4, cuda_graphs=False, compile_mode="max-autotune")
-    with pytest.raises(Unavailable, match="to the same place"):
+def test_graphs_do_not_add_up_the_gradients_of_parts() -> None:
+    with pytest.raises(Unavailable, match="write the gradients of every part of a batch to one place"):
         find_workload("mlp-train").build(Setting(), device="cpu", cuda_graphs=True, accumulation=4)
 
 
@@ -66,7 +72,7 @@ def test_every_graph_is_recorded_with_a_workspace_of_its_own(monkeypatch: pytest
     done: list[str] = []
     monkeypatch.setattr("torch._C._cuda_clearCublasWorkspaces", lambda: done.append("cleared"), raising=False)
     monkeypatch.setattr(torch.cuda, "make_graphed_callables", lambda *_: done.append("recorded"))
-    recording.record(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    compiling.record(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
     assert done == ["cleared", "recorded"]
 
 
@@ -75,7 +81,7 @@ def test_a_graph_is_recorded_with_the_attention_that_it_replays(
     monkeypatch: pytest.MonkeyPatch, attention: str, flash: bool
 ) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr(recording, "need_recording", lambda *_, **__: None)
-    monkeypatch.setattr(recording, "record", lambda *_: seen.append(torch.backends.cuda.flash_sdp_enabled()))
+    monkeypatch.setattr(compiling, "check_recording", lambda *_, **__: None)
+    monkeypatch.setattr(compiling, "record", lambda *_: seen.append(torch.backends.cuda.flash_sdp_enabled()))
     find_workload("bert-train").build(Setting(), device="cpu", cuda_graphs=True, attention=attention)
     assert seen == [flash]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from harness.techniques.torch.computing import thread_count
-from harness.workloads.torch import devices
+from accelbench.frameworks.torch import thread_count
+from accelbench.workloads.torch import devices
 
 
 class Stream:

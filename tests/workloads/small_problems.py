@@ -10,7 +10,7 @@ ON_ARRAYS: dict[str, dict[str, Any]] = {
     "svd": {"elements": 1000},
     "fft": {"elements": 1000},
     "sort": {"elements": 1000},
-    "reduction": {"elements": 1_000_000},  # so many that rounding swallows a single one
+    "reduction": {"elements": 1_000_000},  # enough that rounding swallows a single one
     "heat": {"elements": 1000},
     "shallow-water": {"elements": 1000},
     "n-body": {"elements": 64},
@@ -25,7 +25,7 @@ ON_ARRAYS: dict[str, dict[str, Any]] = {
 }
 IN_TORCH: dict[str, dict[str, Any]] = {
     "bert-train": {"device": "cpu"},
-    "burdened-training": {"device": "cpu", "model": "cnn", "batches": "decoded"},
+    "burdened-training": {"device": "cpu", "model": "cnn", "data_location": "host"},
     "chain-torch": {"device": "cpu"},
     "checkpoint-load": {"device": "cpu"},
     "checkpoint-save": {"device": "cpu"},
@@ -42,7 +42,7 @@ IN_TORCH: dict[str, dict[str, Any]] = {
     "inception-train": {"device": "cpu"},
     "independent-products": {"side": 32},
     "loader-train": {"device": "cpu", "workers": 0},
-    "logged-training": {"device": "cpu", "log_interval": None},
+    "logged-training": {"device": "cpu", "log_interval": 0},
     "matmul-torch": {"device": "cpu", "side": 64, "data_location": "round-trip"},
     "mlp-evaluation": {"device": "cpu"},
     "mlp-train": {"device": "cpu"},
@@ -61,7 +61,7 @@ IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "digits-training-keras": {},
     "inception-inference-keras": {},
     "inception-train-keras": {},
-    "logged-training-keras": {"log_interval": None},
+    "logged-training-keras": {"log_interval": 0},
     "matmul-tensorflow": {"side": 64},
     "mish-train-keras": {"batch_size": 64},
     "stacked-training-keras": {},
@@ -86,7 +86,6 @@ SHOWING_NO_INPUTS = {
     "image-loading",
     "image-training",
     "monte-carlo",
-    "stacked-training",
     "tf-image-loading",
     "tf-image-training",
 }

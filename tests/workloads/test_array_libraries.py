@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.arrays.libraries import ArrayLibrary, check_elements, find_library
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.arrays.libraries import ArrayLibrary, check_elements, find_library
+from accelbench.workloads.arrays.ndimage import SciPyImages
 
 framework = load("torch")
 LIBRARIES = ["numpy", "torch-cpu"]
@@ -34,7 +36,7 @@ class Link:
 
     def library(self, **facts: Any) -> ArrayLibrary:
         return ArrayLibrary(
-            xp=np, send=self.send, fetch=self.fetch, uniform=lambda _: np.zeros, images="scipy.ndimage", **facts
+            xp=np, send=self.send, fetch=self.fetch, uniform=lambda _: np.zeros, find_images=SciPyImages, **facts
         )
 
 
@@ -44,7 +46,7 @@ class Link:
 def test_pytorch_computes_what_numpy_does(name: str) -> None:
     arms = [find_workload(name).build(Setting(), elements=2500, array_library=library) for library in LIBRARIES]
     expected, output = (check.output_of(arm, framework) for arm in arms)
-    assert check.relative_error(output, expected) < 1e-5
+    assert relative_error(output, expected) < 1e-5
     assert arms[1].step().dtype in (torch.float32, torch.complex64)
 
 
@@ -54,7 +56,7 @@ def test_a_compiled_expression_is_what_numpy_computes(name: str, library: str) -
     workload = find_workload(name)
     arms = [workload.build(Setting(), elements=2500, expression_compiler=each) for each in ("numpy", library)]
     expected, output = (check.output_of(arm, framework) for arm in arms)
-    assert check.relative_error(output, expected) < 1e-5
+    assert relative_error(output, expected) < 1e-5
     assert arms[1].step().dtype == np.float32
 
 
@@ -92,7 +94,7 @@ def test_resident_operands_are_sent_once_and_a_round_trip_sends_and_fetches_in_e
     ]
     assert [arm.work.to_device_bytes for arm in arms if arm.work] == [0, 48]
     outputs = [[arm.step() for _ in range(5)][-1] for arm in arms]
-    assert check.relative_error(*map(framework.to_host, outputs)) == 0
+    assert relative_error(*map(framework.to_host, outputs)) == 0
     assert (resident.sent, resident.fetched) == (2, 0)
     assert (distant.sent, distant.fetched) == (5 * 2, 5 * 2)
 

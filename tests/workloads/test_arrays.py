@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.frameworks.cupy
-import harness.workloads.arrays.computations
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting, find_workload
+import accelbench.frameworks.cupy
+import accelbench.workloads.arrays.computations
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.errors import BadInput, Unavailable
 
 NAMES = ["vector-add", "elementwise-chain", "polynomial", "matrix-product", "svd", "fft", "sort", "reduction"]
 ELEMENTWISE = ["vector-add", "elementwise-chain", "polynomial"]
@@ -47,7 +47,7 @@ class Device:
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     stand_in = Device()
-    monkeypatch.setattr(harness.frameworks.cupy, "namespace", lambda: stand_in)
+    monkeypatch.setattr(accelbench.frameworks.cupy, "namespace", lambda: stand_in)
     return stand_in
 
 
@@ -108,12 +108,12 @@ def test_a_matrix_product_counts_the_entries_of_its_matrices() -> None:
     assert arm.step().shape == (31, 31)
 
 
-def test_one_million_elements_unless_told() -> None:
+def test_one_million_elements_by_default() -> None:
     assert build("vector-add").items == 1_000_000
 
 
 def test_a_hundred_million_elements_need_a_run_of_full_size() -> None:
-    with pytest.raises(Unavailable, match="100000000 elements need a run of full size"):
+    with pytest.raises(Unavailable, match="100,000,000 elements need a run of full size"):
         build("reduction", elements=10**8)
 
 

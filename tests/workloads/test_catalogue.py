@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
-from harness.experiment import Setting, find_workload
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_workload
+from accelbench.errors import Unavailable
 
 TORCH = (
     "bert-large-train",
@@ -48,23 +48,24 @@ TORCH = (
 
 def test_the_pytest_process_loads_no_framework_with_the_catalogue() -> None:
     program = (
-        "import harness.workloads, harness.techniques, sys;"
+        "import accelbench.workloads, accelbench.techniques, sys;"
         "print(*{'torch', 'tensorflow', 'keras', 'cupy', 'transformers', 'PIL', 'sklearn'} & set(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "workload"),
-    [("torch", "bert-train"), ("tensorflow", "tf-image-training"), ("cupy", "n-body"), ("numpy", "distance-matrix")],
+    [("torch", "mlp-train"), ("tensorflow", "dense-train-keras"), ("cupy", "n-body"), ("numpy", "distance-matrix")],
 )
 def test_a_worker_loads_the_framework_that_it_is_for_and_no_other(framework: str, workload: str) -> None:
     program = (
         "import sys\n"
-        "import harness.techniques, harness.workloads\n"
-        "from harness.experiment import Setting, find_workload\n"
-        "from harness.frameworks import load\n"
+        "import accelbench.techniques, accelbench.workloads\n"
+        "from accelbench.core import Setting, find_workload\n"
+        "from accelbench.frameworks import load\n"
         f"load({framework!r})\n"
         f"arm = find_workload({workload!r}).build(Setting())\n"
         "arm.step()\n"

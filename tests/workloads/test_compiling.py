@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.torch import compiling
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.torch import compile as compiling
 
 # PyTorch's compiler uses, when it is loaded, what PyTorch advises against.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -21,7 +22,7 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 def built(setting: Setting, mode: str = "default", **options: Any) -> Arm:
     options = {"elements": 1000, "device": "cpu"} | options
-    return find_workload("chain-torch").build(setting, compile_mode=mode, **options)
+    return find_workload("chain-torch").build(setting, compile=mode, **options)
 
 
 def folder_of(arm: Arm) -> Path:
@@ -35,13 +36,14 @@ def noobstacle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "obstacle", lambda _: "")
 
 
+@pytest.mark.slow
 def test_every_compiled_arm_compiles_what_it_computes() -> None:
     setting = Setting()
     arms = [built(setting) for _ in "ab"]  # as two arms of a trial that differ in something else
     expected = check.output_of(built(setting, "eager"), framework)
     graphs = framework.compilations()
     for number, arm in enumerate(arms, start=1):
-        assert check.relative_error(check.output_of(arm, framework), expected) < 1e-6
+        assert relative_error(check.output_of(arm, framework), expected) < 1e-6
         assert framework.compilations() == graphs + number
         assert any(folder_of(arm).iterdir())
     for arm in arms:
@@ -104,7 +106,7 @@ def test_cuda_graphs_are_not_asked_for_on_a_cpu() -> None:
 def test_on_a_cpu_max_autotune_is_for_models_with_products_to_search_for() -> None:
     with pytest.raises(Unavailable, match="compiles this model for a CPU as default does"):
         built(Setting(), "max-autotune")
-    find_workload("bert-train").build(Setting(), device="cpu", compile_mode="max-autotune").close()
+    find_workload("bert-train").build(Setting(), device="cpu", compile="max-autotune").close()
 
 
 def test_an_unknown_mode_is_named_with_those_that_exist() -> None:

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
-from harness.experiment import Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 framework = load("torch")
@@ -21,16 +22,16 @@ def test_a_copy_counts_bytes_and_its_sources_vary(name: str) -> None:
     arm = find_workload(name).build(Setting(), mebibytes=1, device="cpu")
     assert arm.items == 2**20
     first, second = framework.to_host(arm.step()), framework.to_host(arm.step())
-    assert check.relative_error(first, second) > 1
+    assert relative_error(first, second) > 1
     arm.reset()
-    assert check.relative_error(framework.to_host(arm.step()), first) == 0
+    assert relative_error(framework.to_host(arm.step()), first) == 0
 
 
 def test_both_ways_bring_the_same() -> None:
     there, back = (
         check.output_of(find_workload(name).build(Setting(), mebibytes=1, device="cpu"), framework) for name in COPIES
     )
-    assert check.relative_error(back, there) == 0
+    assert relative_error(back, there) == 0
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
@@ -47,5 +48,5 @@ def test_a_loader_trains_the_same_however_it_copies(options: Any) -> None:
     plain, other = (check.output_of(arm, framework) for arm in arms)
     for arm in arms:
         arm.close()
-    assert check.relative_error(other, plain) == 0
+    assert relative_error(other, plain) == 0
     assert arms[0].items == 8 * 16

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
-from harness.experiment import Arm, Setting, find_technique, find_workload, stack
-from harness.frameworks import cupy as adapter
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, apply_all, find_technique, find_workload
+from accelbench.errors import Unavailable
+from accelbench.frameworks import cupy as adapter
 
 
 class Stream:
@@ -102,7 +102,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Cupy:
 def arm_with(workload: str, problem: dict[str, Any], **levels: str) -> Arm:
     declared = find_workload(workload)
     switches = [(find_technique("cupy", name), level) for name, level in levels.items()]
-    return stack(switches, lambda **options: declared.build(Setting(), **options, **problem))
+    return apply_all(switches, lambda **options: declared.build(Setting(), **options, **problem))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import harness
+import accelbench
 
-HARNESS = Path(harness.__file__).parent
+HARNESS = Path(accelbench.__file__).parent
 ARRAYS = sorted(path.name for path in (HARNESS / "workloads" / "arrays").glob("*.py"))
 
 
@@ -38,9 +38,9 @@ def missing_in(module: Any, names: set[str]) -> list[str]:
     ("source", "root"),
     [
         ("frameworks/cupy.py", "cupy"),
-        ("ceilings/cupy.py", "cupy"),
+        ("roofline/probes/cupy.py", "cupy"),
         ("frameworks/cupy.py", "namespace()"),
-        ("workloads/arrays/cupy_streams.py", "cupy"),
+        ("workloads/arrays/computations.py", "cupy"),
         ("workloads/arrays/libraries.py", "cupy"),
         ("workloads/arrays/libraries.py", "namespace()"),
     ],

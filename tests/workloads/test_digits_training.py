@@ -6,32 +6,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.experiment import Arm, Build, Plan, Setting, Technique, Trial, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.measuring.conduct import Conduct
-from harness.workloads.data import digits
-from harness.workloads.data.digits import MOST_EPOCHS, TARGET
-from harness.workloads.tensorflow.digits_training import digits_training_keras
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Build, Plan, Setting, Technique, Trial, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.measuring.trial_run import TrialRun
+from accelbench.workloads.data import tables
+from accelbench.workloads.data.tables import MOST_EPOCHS, TARGET
+from accelbench.workloads.tensorflow.training_workloads import digits_training_keras
 
-apart = pytest.mark.apart("tensorflow")
+isolated = pytest.mark.isolated_framework("tensorflow")
 
 
 def built(seed: int = 0, **options: Any) -> Arm:
     return find_workload("digits-training").build(Setting(seed=seed), device="cpu", **options)
 
 
-def shuffled() -> digits.Digits:
+def shuffled() -> tables.Digits:
     split = SPLIT()
     return replace(split, labels=np.random.default_rng(0).permutation(split.labels))
 
 
-SPLIT = digits.digits
+SPLIT = tables.split_digits
 
 
 def test_a_quarter_of_the_digits_is_held_back_with_as_many_of_each() -> None:
-    split = digits.digits()
+    split = tables.split_digits()
     assert (split.pixels.shape, split.test_pixels.shape) == ((1347, 64), (450, 64))
     assert np.ptp(np.bincount(split.test_labels)) <= 3
     seen = {row.tobytes() for row in split.pixels}
@@ -39,9 +40,9 @@ def test_a_quarter_of_the_digits_is_held_back_with_as_many_of_each() -> None:
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("autocast", ["fp32", "bf16", "fp16"])
-def test_every_precision_reaches_the_target(autocast: str) -> None:
-    arm = built(autocast=autocast)
+@pytest.mark.parametrize("amp", ["fp32", "bf16", "fp16"])
+def test_every_precision_reaches_the_target(amp: str) -> None:
+    arm = built(amp=amp)
     (accuracy,) = check.output_of(arm, load("torch"))
     assert TARGET <= accuracy < 1
     assert arm.verify([accuracy]) is None
@@ -63,7 +64,7 @@ def test_every_training_begins_with_the_first_weights_and_other_orders_are_obser
 def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not() -> None:
     def learning_from(build: Build, level: str) -> Arm:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(digits, "digits", shuffled if level == "shuffled" else SPLIT)
+            patch.setattr(tables, "split_digits", shuffled if level == "shuffled" else SPLIT)
             return build()
 
     planted = Technique(
@@ -73,14 +74,16 @@ def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_n
     trial = Trial(
         framework="torch", workload="digits-training", arms=arms, techniques=(planted,), plan=Plan(rehearse=True)
     )
-    right, wrong = Conduct(trial, load("torch")).run().arms
-    assert (right.outcome, right.reason) == ("measured", "")
+    right, wrong = TrialRun(trial, load("torch")).run().arms
+    assert (right.outcome, right.reason) == ("measured", None)
     assert wrong.outcome == "wrong-output"
-    assert wrong.reason.startswith("20 epochs end at a test accuracy of ")
-    assert wrong.reason.endswith(" %, 95 % must be reached")
+    assert str(wrong.reason).startswith("20 epochs end at a test accuracy of ")
+    assert (wrong.reason.code, wrong.reason.values["target"]) == ("target-missed", 0.95)
+    assert str(wrong.reason).endswith(" %, and 95 % must be reached")
 
 
-@apart
+@pytest.mark.slow
+@isolated
 @pytest.mark.parametrize("dtype_policy", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_keras_reaches_the_target_under_every_policy_and_again_after_a_training(dtype_policy: str) -> None:
     framework = load("tensorflow")
@@ -88,12 +91,12 @@ def test_keras_reaches_the_target_under_every_policy_and_again_after_a_training(
     first = check.output_of(arm, framework)
     assert arm.verify(first) is None
     assert first[0] < 1
-    assert check.relative_error(check.output_of(arm, framework), first) == 0
+    assert relative_error(check.output_of(arm, framework), first) == 0
 
 
-@apart
+@isolated
 def test_keras_does_not_reach_it_from_shuffled_labels() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.workloads.data.digits.digits", shuffled)
+        patch.setattr("accelbench.workloads.data.tables.split_digits", shuffled)
         arm = digits_training_keras.build(Setting(), device="CPU:0")
     assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))

@@ -8,20 +8,22 @@ import torch
 from matplotlib.colors import rgb_to_hsv
 from scipy import ndimage
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput
-from harness.experiment import Arm, Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.arrays import image_processing as images
-from harness.workloads.arrays import torch_ndimage
-from harness.workloads.arrays.libraries import find_library
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.schema.reasons import Reason
+from accelbench.workloads.arrays import images
+from accelbench.workloads.arrays.libraries import find_library
+from accelbench.workloads.arrays.ndimage import TorchImages
 
 framework = load("torch")
 NAMES = ["gaussian-blur", "image-resize", "colour-conversion", "histogram"]
 
 
-def verdict(arm: Arm) -> str | None:
+def verdict(arm: Arm) -> Reason | str | None:
     return arm.verify(check.output_of(arm, framework))
 
 
@@ -29,7 +31,7 @@ def verdict(arm: Arm) -> str | None:
 def test_numpy_and_pytorch_agree_with_each_other_and_with_the_reference(name: str) -> None:
     arms = [find_workload(name).build(Setting(), frames=2, array_library=library) for library in ("numpy", "torch-cpu")]
     outputs = [check.output_of(arm, framework) for arm in arms]
-    assert check.relative_error(outputs[1], outputs[0]) < 1e-5
+    assert relative_error(outputs[1], outputs[0]) < 1e-5
     assert [arm.verify(output) for arm, output in zip(arms, outputs, strict=True)] == [None, None]
     assert arms[0].items == 2 * 256 * 384
     assert arms[0].step().dtype in (np.float32, np.int64)
@@ -38,7 +40,7 @@ def test_numpy_and_pytorch_agree_with_each_other_and_with_the_reference(name: st
 @pytest.mark.parametrize("name", NAMES)
 def test_the_photographs_vary_from_step_to_step(name: str) -> None:
     arm = find_workload(name).build(Setting())
-    assert check.relative_error(*(framework.to_host(arm.step()) for _ in "ab")) > 0.05
+    assert relative_error(*(framework.to_host(arm.step()) for _ in "ab")) > 0.05
 
 
 def test_hue_saturation_and_value_are_those_of_others() -> None:
@@ -78,15 +80,15 @@ def forgotten_row(library: Any, stack: Any) -> Any:
 )
 def test_what_is_slightly_wrong_is_refused(wrong: Any, reference: Any, options: Any) -> None:
     arm = images.processed(Setting(), 1, "numpy", wrong, reference, **options)
-    assert "off the float64 reference's by" in str(verdict(arm))
+    assert "differs from the float64 reference's by" in str(verdict(arm))
 
 
 def test_pytorch_says_which_conventions_it_follows() -> None:
     stack = torch.rand(1, 8, 8)
     with pytest.raises(BadInput, match="nearest borders, got \\(1, 2\\) and 'wrap'"):
-        torch_ndimage.gaussian_filter(stack, 1.0, axes=(1, 2), mode="wrap")
+        TorchImages().gaussian_filter(stack, 1.0, axes=(1, 2), mode="wrap")
     with pytest.raises(BadInput, match="got 3, 'nearest' and True"):
-        torch_ndimage.zoom(stack, (1, 2, 2), order=3, mode="nearest", grid_mode=True)
+        TorchImages().zoom(stack, (1, 2, 2), order=3, mode="nearest", grid_mode=True)
 
 
 def test_a_number_of_frames_that_is_no_count_is_refused_in_one_line() -> None:

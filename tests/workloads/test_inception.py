@@ -8,12 +8,13 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.torch import inception_block
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.torch import inception
 
 framework = load("torch")
 NAMES = ("inception-inference", "inception-train")
@@ -36,18 +37,18 @@ def built() -> Iterator[Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_branches_at_once_and_in_turn_compute_the_same(name: str, built: Any) -> None:
     serial, parallel = (check.output_of(built(name, branches=how), framework) for how in ("serial", "parallel"))
-    assert check.fault(serial) is None
-    assert check.relative_error(parallel, serial) < 1e-4
+    assert check.find_invalid_values(serial) is None
+    assert relative_error(parallel, serial) < 1e-4
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("branches", inception_block.BRANCHES)
+@pytest.mark.parametrize("branches", inception.BRANCHES)
 def test_the_inputs_vary_and_a_reset_starts_over(name: str, branches: str, built: Any) -> None:
     arm = built(name, branches=branches)
     first = check.output_of(arm, framework)
     with arm.entered():
-        assert check.relative_error(framework.to_host(arm.step()), first) > 0.01
-    assert check.relative_error(check.output_of(arm, framework), first) < 1e-4
+        assert relative_error(framework.to_host(arm.step()), first) > 0.01
+    assert relative_error(check.output_of(arm, framework), first) < 1e-4
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,14 +66,14 @@ def test_the_convolution_costs_about_as_much_as_the_block(name: str, built: Any)
 def test_a_branch_that_is_left_out_shows_in_the_output(built: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = check.output_of(built("inception-inference"), framework)
     monkeypatch.setattr(
-        inception_block, "in_turn", lambda tasks: [task() * (number != 2) for number, task in enumerate(tasks)]
+        inception, "in_turn", lambda tasks: [task() * (number != 2) for number, task in enumerate(tasks)]
     )
-    assert check.relative_error(check.output_of(built("inception-inference"), framework), whole) > 0.01
+    assert relative_error(check.output_of(built("inception-inference"), framework), whole) > 0.01
 
 
 @pytest.mark.parametrize("inferring", [False, True])
 def test_threads_know_whether_the_caller_records_gradients_and_share_its_cores(inferring: bool) -> None:
-    threads = inception_block.Threads(6)
+    threads = inception.Threads(6)
     with torch.inference_mode(inferring):
         found = threads.run([lambda: (torch.is_inference_mode_enabled(), torch.get_num_threads())] * 8)
     threads.close()
@@ -90,16 +91,16 @@ def test_the_threads_end_with_the_arm_and_leave_the_number_for_later_ones(built:
 
 
 def test_on_a_cuda_device_branches_run_on_four_streams_between_what_came_before_and_what_comes_after(cuda: Any) -> None:
-    serial = inception_block.Inception(inception_block.in_turn)
-    block = inception_block.Inception(inception_block.on_streams(CPU))
+    serial = inception.Inception(inception.in_turn)
+    block = inception.Inception(inception.on_streams(CPU))
     block.load_state_dict(serial.state_dict())
-    images = torch.randn(1, inception_block.CHANNELS, inception_block.SIDE, inception_block.SIDE)
+    images = torch.randn(1, inception.CHANNELS, inception.SIDE, inception.SIDE)
     placed: list[str] = []
     for branch in block.branches:
         branch.register_forward_hook(lambda *_: placed.append(cuda.current.name))
     cuda.log.clear()
     outputs = [framework.to_host(model(images)) for model in (block, serial)]
-    assert check.relative_error(*outputs) < 1e-6
+    assert relative_error(*outputs) < 1e-6
     assert placed == ["s1", "s2", "s3", "s4"]
     lanes = [f"s{number}" for number in range(1, 5)]
     begin = [f"{lane} waits for s0" for lane in lanes]
@@ -108,7 +109,7 @@ def test_on_a_cuda_device_branches_run_on_four_streams_between_what_came_before_
 
 
 def test_one_core_runs_nothing_at_once(built: Any) -> None:
-    with pytest.raises(Unavailable, match="one core, so no branches can run at once"):
+    with pytest.raises(Unavailable, match="one core, so nothing can run at once"):
         built("inception-train", cores=1, branches="parallel")
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
 
 framework = load("torch")
 
@@ -24,7 +25,7 @@ def operands(shape: tuple[int, ...]) -> list[np.ndarray]:
 def test_the_product_is_numpys(data_location: str) -> None:
     arm = find_workload("matmul-torch").build(Setting(), side=50, device="cpu", data_location=data_location)
     a, b = operands((50, 50))
-    assert check.relative_error(check.output_of(arm, framework), [a @ b]) < 1e-6
+    assert relative_error(check.output_of(arm, framework), [a @ b]) < 1e-6
     assert arm.items == 2 * 50**3
 
 
@@ -32,12 +33,12 @@ def test_the_product_is_numpys(data_location: str) -> None:
 def test_the_chain_is_numpys(data_location: str) -> None:
     arm = find_workload("chain-torch").build(Setting(), elements=1000, device="cpu", data_location=data_location)
     a, b = operands((1000,))
-    assert check.relative_error(check.output_of(arm, framework), [np.tanh(a * b + a) ** 2]) < 1e-5
+    assert relative_error(check.output_of(arm, framework), [np.tanh(a * b + a) ** 2]) < 1e-5
 
 
 def test_the_inputs_vary_from_step_to_step() -> None:
     arm = find_workload("chain-torch").build(Setting(), elements=1000, device="cpu")
-    assert check.relative_error(framework.to_host(arm.step()), framework.to_host(arm.step())) > 0.1
+    assert relative_error(framework.to_host(arm.step()), framework.to_host(arm.step())) > 0.1
 
 
 @pytest.mark.parametrize("intermediates", ["resident", "round-trip"])
@@ -48,9 +49,9 @@ def test_a_chain_of_operations_is_numpys_wherever_its_results_go(intermediates: 
     generator = torch.Generator().manual_seed(0)
     factor, summand = framework.to_host([torch.rand(1000, generator=generator), torch.randn(1000, generator=generator)])
     expected = summand * sum(factor**power for power in range(5))
-    assert check.relative_error(check.output_of(arm, framework), [expected]) < 1e-6
+    assert relative_error(check.output_of(arm, framework), [expected]) < 1e-6
     assert arm.items == 4 * 1000
-    assert check.relative_error(framework.to_host(arm.step()), [expected]) > 0.1
+    assert relative_error(framework.to_host(arm.step()), [expected]) > 0.1
 
 
 def test_every_result_of_a_round_trip_chain_visits_the_host(cuda: Any) -> None:

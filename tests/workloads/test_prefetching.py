@@ -1,4 +1,4 @@
-"""Batches fetched ahead: the same ones in the same order, so many and no more, and nothing running on afterwards."""
+"""Batches fetched ahead: the same ones in the same order, up to a depth, and nothing runs on afterwards."""
 
 import threading
 from collections.abc import Iterator
@@ -10,12 +10,13 @@ import pytest
 import torch
 from PIL import Image
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.torch.prefetching import DEPTH, arrival, fetched_ahead, sent_ahead
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.torch.data import DEPTH, arrival, fetch_ahead, send_ahead
 
 framework = load("torch")
 without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -33,8 +34,8 @@ def training(tree: Path, **options: Any) -> Arm:
 
 
 def test_every_batch_comes_once_in_its_order() -> None:
-    assert list(fetched_ahead(range(10))) == list(range(10))
-    assert list(fetched_ahead([])) == []
+    assert list(fetch_ahead(range(10))) == list(range(10))
+    assert list(fetch_ahead([])) == []
 
 
 def test_no_more_than_two_batches_are_fetched_ahead() -> None:
@@ -47,7 +48,7 @@ def test_no_more_than_two_batches_are_fetched_ahead() -> None:
             fetched.release()
             yield number
 
-    batches = fetched_ahead(source())
+    batches = fetch_ahead(source())
     assert next(batches) == 0
     for _ in range(1 + DEPTH):
         assert fetched.acquire(timeout=10)
@@ -58,7 +59,7 @@ def test_no_more_than_two_batches_are_fetched_ahead() -> None:
 
 def test_the_fetching_happens_in_another_thread_which_ends_with_the_epoch() -> None:
     before = threading.active_count()
-    threads = set(fetched_ahead(threading.current_thread() for _ in range(5)))
+    threads = set(fetch_ahead(threading.current_thread() for _ in range(5)))
     assert threading.current_thread() not in threads
     assert len(threads) == 1
     assert threading.active_count() == before
@@ -69,7 +70,7 @@ def test_a_batch_that_cannot_be_fetched_stops_the_consumer() -> None:
         yield 1
         raise OSError("the disk is gone")
 
-    batches = fetched_ahead(source())
+    batches = fetch_ahead(source())
     assert next(batches) == 1
     with pytest.raises(OSError, match="the disk is gone"):
         next(batches)
@@ -78,8 +79,8 @@ def test_a_batch_that_cannot_be_fetched_stops_the_consumer() -> None:
 def test_a_thread_changes_nothing_in_what_is_learnt(tmp_path: Path) -> None:
     before = threading.active_count()
     blocking, ahead = (check.output_of(training(tmp_path, loading=how), framework) for how in ("blocking", "thread"))
-    assert check.fault(blocking) is None
-    assert check.relative_error(ahead, blocking) == 0
+    assert check.find_invalid_values(blocking) is None
+    assert relative_error(ahead, blocking) == 0
     assert threading.active_count() == before
 
 
@@ -103,7 +104,7 @@ def test_an_unknown_way_of_loading_is_named_with_those_that_exist() -> None:
 def test_a_batch_is_awaited_on_the_device_and_its_memory_kept_for_the_consumer(cuda: Any) -> None:
     (side,) = cuda.streams(1)
     batches = [(torch.full((2,), float(number)), torch.tensor(number)) for number in (1, 2)]
-    for number, (pixels, label) in enumerate(sent_ahead(batches, side), start=1):
+    for number, (pixels, label) in enumerate(send_ahead(batches, side), start=1):
         assert (pixels.tolist(), label.item()) == ([number, number], number)
         cuda.log.append("consumed")
     once = ["s1 sends", "s1 sends", "s0 waits for s1", "kept for s0", "kept for s0", "consumed"]

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import Unavailable
-from harness.experiment import Arm, Setting, find_technique, find_workload
-from harness.frameworks import load
-from harness.measuring import check
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_technique, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import Unavailable
+from accelbench.frameworks import load
 
 framework = load("numpy")
 LADDER = find_technique("numpy", "ladder")
@@ -31,7 +31,7 @@ def test_every_rung_computes_the_formula(level: str) -> None:
     a, b, c = (operand.astype(float) for operand in arm.inputs()[0])
     expected = np.sqrt(a**2 + b**2) * np.exp(-(c**2)) + np.sin(a)
     assert output.dtype == np.float32
-    assert check.relative_error([output.astype(float)], [expected]) < 1e-6
+    assert relative_error([output.astype(float)], [expected]) < 1e-6
     arm.close()
 
 

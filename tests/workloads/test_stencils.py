@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.experiment import Setting, find_workload
-from harness.frameworks import load
-from harness.measuring import check
-from harness.workloads.arrays.simulations import Simulation
-from harness.workloads.arrays.stencils import COURANT, DIFFUSION, HEAT, SHALLOW_WATER, STEPS, flow, spread
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.arrays.simulations import (
+    COURANT,
+    DIFFUSION,
+    HEAT,
+    SHALLOW_WATER,
+    STENCIL_STEPS,
+    Simulation,
+    flow,
+    spread,
+)
 
 framework = load("torch")
 
@@ -24,10 +33,10 @@ def test_numpy_and_pytorch_agree_and_lose_nothing(name: str) -> None:
         for library in ("numpy", "torch-cpu")
     ]
     outputs = [check.output_of(arm, framework) for arm in arms]
-    assert check.relative_error(outputs[1], outputs[0]) < 1e-5
+    assert relative_error(outputs[1], outputs[0]) < 1e-5
     assert [arm.verify(output) for arm, output in zip(arms, outputs, strict=True)] == [None, None]
     assert arms[0].step()[0].dtype == np.float32
-    assert arms[0].items == 10_000 * STEPS
+    assert arms[0].items == 10_000 * STENCIL_STEPS
 
 
 @pytest.mark.parametrize("name", ["heat", "shallow-water"])
@@ -40,7 +49,7 @@ def test_heat_decays_as_the_eigenvalues_of_the_stencil_say() -> None:
     before = np.random.default_rng(1).random((20, 30))
     waves = (np.cos(2 * np.pi * np.arange(side) / side) for side in before.shape)
     along_y, along_x = waves
-    decay = (1 + 2 * DIFFUSION * (along_y[:, None] + along_x - 2)) ** STEPS
+    decay = (1 + 2 * DIFFUSION * (along_y[:, None] + along_x - 2)) ** STENCIL_STEPS
     expected = np.fft.ifft2(decay * np.fft.fft2(before)).real
     np.testing.assert_allclose(spread(np, before)[0], expected, rtol=1e-10)
 
@@ -54,7 +63,7 @@ def test_a_small_wave_travels_at_the_speed_of_gravity(axis: int) -> None:
     water = np.stack([1 + wave, wave, still] if axis == 2 else [1 + wave, still, wave])
     (after,) = flow(np, water)
     profile = np.fft.fft(after[0], axis=axis - 1).sum(axis=2 - axis)[1]
-    assert -np.angle(profile) * side / (2 * np.pi) == pytest.approx(COURANT * STEPS, rel=0.01)
+    assert -np.angle(profile) * side / (2 * np.pi) == pytest.approx(COURANT * STENCIL_STEPS, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +83,7 @@ def test_a_border_that_is_never_updated_is_refused(
 
 def test_cold_that_flows_in_over_the_border_is_refused() -> None:
     def open_border(_: Any, field: Any) -> Any:
-        for _ in range(STEPS):
+        for _ in range(STENCIL_STEPS):
             wide = np.pad(field, 1)
             around = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
             field = field + DIFFUSION * (around - 4 * field)

@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 from tf_planted import TAMPERED, counting, observing, peeking, plant, tampering
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.experiment import Host, Plan, Setting, Technique, Trial, find_technique
-from harness.measuring.handle import Worker
-from harness.measuring.measured import Measured
-from harness.measuring.travel import send_by_value
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Host, Plan, Setting, Technique, Trial, find_technique
+from accelbench.measuring.trial_result import TrialResult
+from accelbench.measuring.workers.process import Worker, send_by_value
 
-Measure = Callable[..., Measured]
+pytestmark = pytest.mark.slow
+Measure = Callable[..., TrialResult]
 IMAGES = 10
 
 
@@ -46,7 +46,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measure(images: Path, cache: Path) -> Iterator[Measure]:
     worker = Worker("tensorflow", {"ACCELBENCH_CACHE": str(cache)})
 
-    def measure(workload: str, *arms: dict[str, str], planted: Technique | None = None, **options: Any) -> Measured:
+    def measure(workload: str, *arms: dict[str, str], planted: Technique | None = None, **options: Any) -> TrialResult:
         folder = options.pop("folder", images)
         fixed = {name: options.pop(name) for name in ("source", "cache") if name in options}
         trial = Trial(
@@ -60,7 +60,7 @@ def measure(images: Path, cache: Path) -> Iterator[Measure]:
             plan=Plan(rehearse=True, keep_outputs=True),
         )
         send_by_value(trial)
-        measured: Measured = worker.ask("measure", trial)
+        measured: TrialResult = worker.ask("measure", trial)
         return measured
 
     yield measure
@@ -71,8 +71,8 @@ def levels_of(name: str) -> list[dict[str, str]]:
     return [{name: level} for level in find_technique("tensorflow", name).levels_on(Host())]
 
 
-def outcomes(measured: Measured) -> list[tuple[str, str]]:
-    return [(arm.outcome, arm.reason) for arm in measured.arms]
+def outcomes(measured: TrialResult) -> list[tuple[str, str]]:
+    return [(arm.outcome, str(arm.reason or "")) for arm in measured.arms]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_images_that_tensorflow_cannot_decode_are_left_out(measure: Measure, tmp
     [
         ("tf-image-loading", {"interleave": "parallel"}, "from TFRecord shards only"),
         ("tf-image-training", {"interleave": "off"}, "training depends on the order"),
-        ("tf-image-training", {"shuffle_buffer": "32"}, "has no option 'shuffle_buffer'"),
+        ("tf-image-training", {"shuffle_buffer": "32"}, "training depends on the order"),
     ],
 )
 def test_what_cannot_be_compared_says_why(measure: Measure, workload: str, level: dict[str, str], reason: str) -> None:

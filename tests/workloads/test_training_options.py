@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput, Unavailable
-from harness.experiment import Arm, Setting, find_workload
-from harness.workloads.torch import models
-from harness.workloads.torch.transformer_layers import with_layers
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
+from accelbench.workloads.torch import models
+from accelbench.workloads.torch.training_step import ProblemTask, Trainer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -36,7 +39,7 @@ def counted_bytes() -> Iterator[dict[int, int]]:
 def kept_bytes(*, parts: int = 1, **options: Any) -> int:
     """Return what one part of a batch of long sequences keeps for its backward pass."""
     problem = models.bert(layers=4, hidden=64, vocabulary=100, tokens=128)
-    model = with_layers(problem.model, **options)()
+    model = Trainer(ProblemTask(problem, 0), device=torch.device("cpu"), **options).model
     inputs, _ = problem.batch(4 // parts, torch.Generator())
     with counted_bytes() as kept:
         logits = model(inputs).logits
@@ -77,10 +80,47 @@ def test_the_optimisers_share_is_observed_where_it_is_switched() -> None:
     assert 0 < observe()["optimizer_share"] < 1
 
 
-@pytest.mark.parametrize("option", [{"attention": "sdpa"}, {"activation_checkpointing": True}])
-def test_a_network_without_such_layers_has_no_such_option(option: dict[str, Any]) -> None:
-    with pytest.raises(Unavailable, match=f"workload resnet18-train has no option '{next(iter(option))}'"):
-        built("resnet18-train", **option)
+def test_attention_is_an_option_of_models_that_attend() -> None:
+    with pytest.raises(Unavailable, match="the model has no attention of transformers"):
+        built("resnet18-train", attention="sdpa")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("resnet18-train", "batch normalisation would normalise by a part of the batch"),
+        ("house-prices-train", "the loss is not a mean over items"),
+    ],
+)
+def test_a_step_that_parts_would_change_is_not_taken_in_parts(name: str, reason: str) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        built(name, accumulation=4)
+
+
+@pytest.mark.parametrize("name", ["cnn-train", "narrow-mlp-train", "regnet-train"])
+def test_activations_computed_twice_are_not_kept_and_change_nothing(name: str) -> None:
+    framework = load("torch")
+    outputs, kept_bytes = [], []
+    for again in (False, True):
+        arm = built(name, activation_checkpointing=again)
+        with counted_bytes() as kept:
+            outputs.append(check.output_of(arm, framework))
+        kept_bytes.append(sum(kept.values()))
+    assert relative_error(*outputs) < 1e-5
+    assert kept_bytes[1] < kept_bytes[0]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"workers": 1}, {"pin_memory": False}, {"non_blocking": True}, {"loading": "thread"}, {"prefetch_factor": 4}],
+)
+def test_how_batches_arrive_is_a_question_where_they_are_sent(option: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable, match=f"so {next(iter(option))} changes nothing: set data_location to round-trip"):
+        built("mlp-train", **option)
+    arm = built("mlp-train", data_location="round-trip", **option)
+    assert arm.items in (256, 4 * 256)
+    arm.step()
+    arm.close()
 
 
 def test_unknown_ways_are_named_with_those_that_exist() -> None:

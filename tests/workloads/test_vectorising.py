@@ -7,12 +7,13 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import zscore
 
-import harness.techniques
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput
-from harness.experiment import Arm, Setting, find_technique, find_workload, stack
-from harness.frameworks import load
-from harness.measuring import check
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, apply_all, find_technique, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput
+from accelbench.frameworks import load
+from accelbench.measuring.checks import output as check
 
 framework = load("torch")
 FORMS = ["loop", "array", "matmul"]
@@ -32,7 +33,7 @@ def build(name: str, **options: Any) -> Arm:
 def test_distances_are_euclidean(library: str, form: str) -> None:
     arm = build("distance-matrix", array_library=library, form=form)
     expected = np.stack([cdist(points, points) for points in inputs(2, 32, 32)])
-    assert check.relative_error(check.output_of(arm, framework), [expected]) < 3e-4
+    assert relative_error(check.output_of(arm, framework), [expected]) < 3e-4
     assert arm.items == 2 * 32 * 32
     assert "float32" in str(arm.step().dtype)
 
@@ -41,7 +42,7 @@ def test_distances_are_euclidean(library: str, form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_come_out_with_mean_zero_and_variance_one(library: str, form: str) -> None:
     arm = build("row-normalisation", array_library=library, form=form)
-    assert check.relative_error(check.output_of(arm, framework), [zscore(inputs(512, 32), axis=1)]) < 1e-5
+    assert relative_error(check.output_of(arm, framework), [zscore(inputs(512, 32), axis=1)]) < 1e-5
     assert arm.items == 512
     assert "float32" in str(arm.step().dtype)
 
@@ -50,7 +51,7 @@ def test_rows_come_out_with_mean_zero_and_variance_one(library: str, form: str) 
 def test_every_library_is_asked_in_the_same_words(name: str) -> None:
     vectorise = find_technique(name, "vectorise")
     assert vectorise.levels == tuple(FORMS)
-    arm = stack([(vectorise, "matmul")], lambda **options: build("row-normalisation", **options))
+    arm = apply_all([(vectorise, "matmul")], lambda **options: build("row-normalisation", **options))
     assert arm.step().shape == (512, 32)
 
 

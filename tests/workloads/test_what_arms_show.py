@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from small_problems import BUILT_ALIKE, ELSEWHERE, IN_TENSORFLOW, IN_TORCH, ON_ARRAYS, SHOWING_NO_INPUTS, UNCERTAIN
 
-import harness.workloads  # noqa: F401  fills the catalogue
-from harness.errors import BadInput
-from harness.experiment import Arm, Setting, Work, Workload, find_workload
-from harness.frameworks import Framework, load
-from harness.measuring import check
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Setting, Work, Workload, find_workload
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput
+from accelbench.frameworks import Framework, load
+from accelbench.measuring.checks import output as check
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+LARGE = ("bert-train", "resnet18-evaluation", "resnet18-train", "stacked-training-resnet50")
 
 
 def arrays(value: Any) -> Iterator[Any]:
@@ -30,7 +32,7 @@ def changed(framework: Framework, value: Any) -> Any:
         return type(value)(changed(framework, part) for part in value)
     last = value.shape[0] - 1
     item = framework.item(value, last)
-    described = framework.leaf(value)
+    described = framework.array_info(value)
     assert described is not None
     if "float" in described.dtype:
         return framework.put(value, last, item * 0.97)
@@ -42,17 +44,17 @@ def stated(name: str, framework: Framework, **options: Any) -> Arm:
     arm = find_workload(name).build(Setting(), **options)
     assert arm.device == "cpu"
     assert (arm.work is None) == (name in UNCERTAIN)
-    assert all(framework.leaf(array) is not None for array in arrays([arm.inputs(), arm.parameters()]))
+    assert all(framework.array_info(array) is not None for array in arrays([arm.inputs(), arm.parameters()]))
     shown = arm.inputs()
     assert (not list(arrays(shown))) == (name in SHOWING_NO_INPUTS)
     if name in SHOWING_NO_INPUTS:
         return arm
     before, again = (check.output_of(arm, framework) for _ in "ab")
-    assert check.relative_error(again, before) == 0
+    assert relative_error(again, before) == 0
     other = changed(framework, shown)
     if arm.feed:
         arm.feed(other)
-    assert check.relative_error(check.output_of(arm, framework), before) > 0, "the change does not show"
+    assert relative_error(check.output_of(arm, framework), before) > 0, "the change does not show"
     return arm
 
 
@@ -66,7 +68,9 @@ def test_a_chain_in_numpy_states_what_it_does_and_shows_what_it_reads() -> None:
     stated("stacked-chain", load("numpy")).close()
 
 
-@pytest.mark.parametrize("name", IN_TORCH)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in IN_TORCH]
+)
 def test_torch_workloads_state_what_they_do_and_show_what_they_read(name: str) -> None:
     stated(name, load("torch"), **IN_TORCH[name]).close()
 
@@ -76,7 +80,8 @@ def test_chunked_products_state_what_they_do_and_show_what_they_read() -> None:
     stated("chunked-products", load("torch"), device="cpu", side=8)
 
 
-@pytest.mark.apart("tensorflow")
+@pytest.mark.slow
+@pytest.mark.isolated_framework("tensorflow")
 @pytest.mark.parametrize("name", IN_TENSORFLOW)
 def test_tensorflow_workloads_state_what_they_do_and_show_what_they_read(name: str) -> None:
     options = IN_TENSORFLOW[name] if name == "tf-image-loading" else {"device": "cpu", **IN_TENSORFLOW[name]}
@@ -92,7 +97,7 @@ def test_no_workload_of_the_catalogue_is_left_out() -> None:
     with pytest.raises(BadInput) as refused:
         find_workload("no such workload")
     names = str(refused.value).rpartition(": ")[2].split(", ")
-    ours = {name for name in names if module_of(find_workload(name)).startswith("harness.workloads.")}
+    ours = {name for name in names if module_of(find_workload(name)).startswith("accelbench.workloads.")}
     assert ours == {*ON_ARRAYS, *IN_TORCH, *IN_TENSORFLOW, *ELSEWHERE} | BUILT_ALIKE
 
 
@@ -102,7 +107,7 @@ def test_a_label_alone_shows_in_the_output(name: str) -> None:
     arm = find_workload(name).build(Setting(), **IN_TORCH[name])
     before = check.output_of(arm, framework)
     changed(framework, [labels for _, labels in arm.inputs()])
-    assert check.relative_error(check.output_of(arm, framework), before) > 0
+    assert relative_error(check.output_of(arm, framework), before) > 0
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_a_label_alone_shows_in_the_output(name: str) -> None:
         ("host-to-device-copy", {"mebibytes": 1, "device": "cpu"}, {"memory_bytes": 2**21, "to_device_bytes": 0}),
         # Forward, weights' gradients, and gradients of what the second layer reads.
         ("mlp-train", {"batch_size": 10, "device": "cpu"}, {"operations": 20 * (2 * 784 * 128 + 3 * 128 * 10)}),
-        ("mlp-train", {"autocast": "bf16", "device": "cpu"}, {"precision": "bf16"}),
+        ("mlp-train", {"amp": "bf16", "device": "cpu"}, {"precision": "bf16"}),
     ],
 )
 def test_the_work_is_what_a_hand_count_gives(name: str, options: dict[str, Any], work: dict[str, Any]) -> None:
@@ -127,13 +132,15 @@ def test_the_work_is_what_a_hand_count_gives(name: str, options: dict[str, Any],
     assert {fact: getattr(arm.work, fact) for fact in work} == pytest.approx(work)
 
 
-@pytest.mark.parametrize("name", ["mlp", "narrow_mlp", "cnn", "resnet18", "resnet50", "bert"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "narrow_mlp", "cnn", "resnet18", pytest.param("resnet50", marks=pytest.mark.slow), "bert"]
+)
 def test_the_operations_of_a_network_are_those_that_pytorch_counts(name: str) -> None:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from harness.workloads.torch import models
-    from harness.workloads.torch.trained_models import logits_of
+    from accelbench.workloads.torch import models
+    from accelbench.workloads.torch.models import logits_of
 
     options: dict[str, dict[str, int]] = {
         "resnet18": {"side": 48, "classes": 10},
@@ -164,11 +171,12 @@ def test_the_operations_of_the_inception_block_are_those_that_pytorch_counts(bra
     assert arm.work.operations == counted.get_total_flops()
 
 
-@pytest.mark.apart("tensorflow")
+@pytest.mark.slow
+@pytest.mark.isolated_framework("tensorflow")
 def test_the_operations_of_keras_resnet_are_those_of_its_layers() -> None:
     from keras import layers
 
-    from harness.workloads.tensorflow import models
+    from accelbench.workloads.tensorflow import models
 
     problem = models.resnet50(side=64, classes=10)
     *_, trunk, head = problem.model().layers

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.experiment import Arm, Build, Technique
+from accelbench.core import Arm, Build, Technique
 
 LATER_S = 0.2  # long enough for a batch
 TAMPERED: dict[str, Callable[[Any], Any]] = {
@@ -27,7 +27,7 @@ def plant(apply: Callable[[Build, str], Arm], *levels: str) -> Technique:
 
 def tampering(build: Build, level: str) -> Arm:
     """Build the arm with a pipeline that does something wrong to the images of an epoch."""
-    from harness.workloads.tensorflow.pipeline import ImagePipeline
+    from accelbench.workloads.tensorflow.pipeline import ImagePipeline
 
     honest = ImagePipeline._batches  # noqa: SLF001  what is tampered with
 
@@ -48,7 +48,7 @@ def counted() -> Iterator[list[int]]:
 
     import tensorflow as tf
 
-    from harness.workloads.tensorflow import pipeline
+    from accelbench.workloads.tensorflow import pipeline
 
     lock, decoding, seen = threading.Lock(), [], []
 
@@ -90,7 +90,7 @@ def counting(build: Build, _: str) -> Arm:
 
 def peeking(build: Build, _: str) -> Arm:
     """Build an arm that takes an epoch's first batch only, and counts what has been decoded some time later."""
-    from harness.workloads.tensorflow.epoch_contents import EpochContents
+    from accelbench.workloads.tensorflow.pipeline import EpochContents
 
     with counted() as seen:
         arm = build()

@@ -3,7 +3,7 @@
 import pytest
 from runs import run, save
 
-from harness.reading import find_results, load
+from accelbench.results import find_results, tabulate_arms
 
 
 @pytest.fixture
@@ -11,6 +11,6 @@ def arms_of(tmp_path):
     """Return a function that gives the arms of a run of these trials."""
 
     def of(*trials):
-        return load(find_results(save(run(*trials), tmp_path / "0001_a.json")).results)
+        return tabulate_arms(find_results(save(run(*trials), tmp_path / "0001_a.json")).results)
 
     return of

@@ -4,10 +4,10 @@ import pytest
 from golden import close, marks
 from runs import STORED, arm, effect, trial
 
-from harness.reading import find_results, load
-from harness.reading.shares import ceiling_shares
-from harness.record import Rate
-from harness.report.figures.ceilings import ceiling_figure
+from accelbench.report.figures.ceilings import ceiling_figure
+from accelbench.results import find_results, tabulate_arms
+from accelbench.results.sweeps import ceiling_shares
+from accelbench.schema.result import Rate
 
 BEFORE, AFTER = "baseline's share of its ceiling", "share of its ceiling"
 
@@ -46,4 +46,4 @@ def test_the_nearest_forty_are_drawn_and_the_note_says_so(drawn):
 
 
 def test_a_run_from_before_ceilings_has_no_such_figure():
-    assert ceiling_shares(load(find_results(STORED).results)) == []
+    assert ceiling_shares(tabulate_arms(find_results(STORED).results)) == []

@@ -4,15 +4,15 @@ import pytest
 from golden import close, marks
 from runs import by_size
 
-from harness.reading import effects, size_sweeps
-from harness.report.figures.crossover import by_size as draw_by_size
+from accelbench.report.figures.crossover import crossover_figure
+from accelbench.results import effects, size_sweeps
 
 SLOWER, FASTER, UNSURE = (0.5, 0.45, 0.55, "slower"), (2.0, 1.9, 2.1, "faster"), (0.98, 0.9, 1.1, "undecided")
 
 
 @pytest.fixture
 def drawn(arms_of):
-    return lambda found: draw_by_size(size_sweeps(effects(arms_of(*by_size(found)))))
+    return lambda found: crossover_figure(size_sweeps(effects(arms_of(*by_size(found)))))
 
 
 def test_times_of_both_arms_are_drawn_from_the_table(drawn):

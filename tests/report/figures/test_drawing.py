@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from jinja2 import Environment, PackageLoader
 
-from harness.report.figures.drawing import Drawn, styled, wrapped
-from harness.report.outputs.csv_text import csv_text
+from accelbench.report.exports import format_csv
+from accelbench.report.figures.drawing import FigureWithData, new_figure, wrap_text
 
 HOSTILE = 'on <b>"net"</b> & \x1b[31m co.'
 
@@ -17,16 +17,16 @@ HOSTILE = 'on <b>"net"</b> & \x1b[31m co.'
 def draw():
     def of(name="speed", title="amp pays", alt="amp pays, 2.00×", data=None):
         data = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 4.0]}) if data is None else data
-        with styled(height_in=1.5, title=title) as (figure, (axes,)):
+        with new_figure(height_in=1.5, title=title) as (figure, (axes,)):
             axes.plot([1, 2], [1, 4], marker="o", label=title)
-        return Drawn(kind="speed", name=name, title=title, alt=alt, note="a note", data=data, figure=figure)
+        return FigureWithData(kind="speed", name=name, title=title, alt=alt, note="a note", data=data, figure=figure)
 
     return of
 
 
 def shown(figure):
     """Return a figure as the page shows it."""
-    templates = Environment(loader=PackageLoader("harness.report"), autoescape=True)
+    templates = Environment(loader=PackageLoader("accelbench.report"), autoescape=True)
     return str(templates.get_template("parts/figure.html.j2").module.drawn(figure))
 
 
@@ -42,11 +42,11 @@ def test_a_title_is_wrapped_into_the_figure_which_grows_by_it(draw, title):
 
 
 def test_words_stay_whole_where_a_line_has_room_for_them():
-    lines = wrapped("a technique that pays on most workloads", 90)
+    lines = wrap_text("a technique that pays on most workloads", 90)
     assert len(lines) > 1
     assert " ".join(lines) == "a technique that pays on most workloads"
-    assert wrapped("elements\u00a01\u00a0M  of\neach", 72) == ["elements\u00a01\u00a0M", "of each"]
-    assert wrapped(" ", 60) == []
+    assert wrap_text("elements\u00a01\u00a0M  of\neach", 72) == ["elements\u00a01\u00a0M", "of each"]
+    assert wrap_text(" ", 60) == []
 
 
 def test_a_figure_on_a_page_is_an_image_described_by_its_finding(draw):
@@ -97,7 +97,7 @@ def test_the_data_is_a_link_that_downloads_it_as_csv(draw):
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
 def test_text_that_a_spreadsheet_would_compute_stays_text(cell):
     table = pd.read_csv(
-        pd.io.common.StringIO(csv_text(pd.DataFrame({cell: [cell, "a"], "n": [-1.5, 2]}))), lineterminator="\n"
+        pd.io.common.StringIO(format_csv(pd.DataFrame({cell: [cell, "a"], "n": [-1.5, 2]}))), lineterminator="\n"
     )
     assert table.columns[0] == table.iloc[0, 0] == f"'{cell}"
     assert table["n"].tolist() == [-1.5, 2]

@@ -4,9 +4,9 @@ import pytest
 from golden import close, lines, marks
 from runs import STORED, arm, effect, run, save, trial
 
-from harness.reading import effects, find_results, load
-from harness.reading.table import by_technique
-from harness.report.figures.effects import forest
+from accelbench.report.figures.effects import effects_figure
+from accelbench.results import effects, find_results, tabulate_arms
+from accelbench.results.arm_table import by_technique
 
 FAST, SLOW = effect(2.0, 1.9, 2.1, "faster"), effect(0.5, 0.4, 0.6, "slower")
 SAME, UNSURE = effect(1.0, 0.995, 1.005, "same"), effect(1.2, 0.0, None, "undecided", pairs=2)
@@ -20,15 +20,15 @@ def drawn(tmp_path):
         arms = [arm({"amp": level}, 1.0, effect=found) for level, found in levels.items()]
         trials = trials or (trial(arm({"amp": "fp32"}, 1.0), *arms),)
         path = save(run(*trials), tmp_path / "0001_a.json")
-        return forest(effects(load(find_results(path).results)), 0.01)
+        return effects_figure(effects(tabulate_arms(find_results(path).results)), 0.01)
 
     return of
 
 
 @pytest.mark.parametrize("place", range(5))
 def test_points_and_intervals_are_those_of_the_table(place):
-    techniques = list(by_technique(effects(load(find_results(STORED).results))))
-    drawn = forest(techniques[place][2], 0.01)
+    techniques = list(by_technique(effects(tabulate_arms(find_results(STORED).results))))
+    drawn = effects_figure(techniques[place][2], 0.01)
     data = drawn.data
     assert len(data) == len(techniques[place][2])
     assert list(marks(drawn)["x"].sort_values()) == close(data["speedup (×)"])

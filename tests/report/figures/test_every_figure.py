@@ -1,21 +1,42 @@
-"""Every figure of a run of all benchmarks says what it shows, in numbers, and carries its data."""
+"""Every kind of figure says what it shows, in numbers, and carries its data."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from runs import REAL
+from runs import EVERY_FIELD, arm, bundle, effect, read_run, trial
 
-from harness.reading import effects, find_results, load
-from harness.report.figures import draw
+from accelbench.report.figures import draw, figure_kinds
+from accelbench.results import Findings
+from accelbench.results.load import as_result
 
 VERDICT = re.compile(r"\d|pays|slower|slows|faster|difference|undecided|same")
 SAMPLE = re.compile(r"\d+ ?(?:to [\d,]+ )?(?:pairs?|blocks?|series|arms?|comparisons?|workloads?)\b")
+OFF_ON = {"amp": ("fp32", "bf16"), "memory_format": ("contiguous", "channels-last")}
+
+
+def pair_of_techniques():
+    ways = [arm({"pin_memory": pin, "non_blocking": copy}, 1.0) for pin in ("off", "on") for copy in ("off", "on")]
+    known = effect(1.5, 1.4, 1.6, "faster")
+    return trial(ways[0], *(replace(way, effects=[known]) for way in ways[1:]), id="t[pair]")
+
+
+def log_interval():
+    read = [arm({"log_interval": f"every-{steps}"}, 1.0, effect=effect(0.9, 0.8, 1.0, "slower")) for steps in (1, 10)]
+    return trial(arm({"log_interval": "never"}, 1.0), *read, id="t[log]", kinds={"log_interval": "sweep"})
 
 
 @pytest.fixture(scope="module")
 def figures():
-    arms = load(find_results(REAL).results)
-    return draw(arms, effects(arms), 0.01)
+    run = read_run(EVERY_FIELD)
+    more = [trial(*bundle(OFF_ON, (1.0, 0.6, 1.8, 3.0)), id="t[bundle]"), pair_of_techniques(), log_interval()]
+    return draw(Findings(as_result("0001_a.json", None, replace(run, trials=[*run.trials, *more]))))
+
+
+def test_every_kind_is_among_them(figures):
+    drawn = {each.kind for each in figures}
+    assert drawn >= {"effects", "pareto", "batch-size", "size", "ladder", "ceilings"}
+    assert drawn >= {"attribution", "interaction", "log-interval"}
 
 
 def test_every_title_is_a_sentence_with_a_number_or_a_verdict(figures):
@@ -35,6 +56,13 @@ def test_every_figure_carries_data_whose_columns_a_reader_understands(figures):
     assert {name for each in figures for name in each.data.columns if "_" in name} == set()
 
 
-def test_the_figures_of_a_page_take_less_than_a_megabyte(figures):
-    assert len(figures) > 40
-    assert sum(len(each.inline().encode()) for each in figures) < 1_000_000
+def test_a_figure_on_a_page_takes_a_few_kilobytes(figures):
+    sizes = [len(each.inline().encode()) for each in figures]
+    assert max(sizes) < 20_000
+    assert sum(sizes) / len(sizes) < 10_000
+
+
+def test_every_kind_of_figure_has_a_place_of_its_own_on_the_page():
+    positions = [kind.position for kind in figure_kinds()]
+    assert positions == sorted(set(positions))
+    assert {type(kind).__module__.rpartition(".")[2] for kind in figure_kinds()} >= {"effects", "pareto", "sweeps"}

@@ -4,8 +4,8 @@ import pytest
 from golden import close, marks
 from runs import arm, effect, trial
 
-from harness.reading.interactions import interactions
-from harness.report.figures.interaction import combined
+from accelbench.report.figures.interaction import interaction_figure
+from accelbench.results.combinations import find_interactions
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def drawn(arms_of):
 
         neither = arm({"pin_memory": "off", "non_blocking": "off"}, 1.0)
         ways = [way("on", "off", 2.0), way("off", "on", 1.1), way("on", "on", both)]
-        (pair,) = interactions(arms_of(trial(neither, *ways)))
-        return combined(pair, 0.05)
+        (pair,) = find_interactions(arms_of(trial(neither, *ways)))
+        return interaction_figure(pair, 0.05)
 
     return of
 

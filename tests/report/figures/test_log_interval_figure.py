@@ -4,9 +4,9 @@ import pytest
 from golden import close, marks
 from runs import arm, effect, trial
 
-from harness.reading import effects
-from harness.reading.log_intervals import log_intervals
-from harness.report.figures.log_interval import by_log_interval
+from accelbench.report.figures.log_interval import log_interval_figure
+from accelbench.results import effects
+from accelbench.results.sweeps import log_intervals
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def drawn(arms_of):
             arm({"log_interval": level.replace("_", "-")}, 1.0, effect=effect(*each)) for level, each in found.items()
         ]
         (loop,) = log_intervals(effects(arms_of(trial(arm({"log_interval": "never"}, 1.0), *arms))))
-        return by_log_interval(loop, 0.01)
+        return log_interval_figure(loop, 0.01)
 
     return of
 

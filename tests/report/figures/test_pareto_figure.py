@@ -7,10 +7,10 @@ from golden import close, marks
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from runs import STORED, arm, effect, memory, trial
 
-from harness.reading import effects, find_results, load
-from harness.reading.pareto import tradeoffs
-from harness.record import Price
-from harness.report.figures.pareto import tradeoff
+from accelbench.report.figures.pareto import pareto_figure
+from accelbench.results import effects, find_results, tabulate_arms
+from accelbench.results.tradeoffs import tradeoffs
+from accelbench.schema.result import Price
 
 MIB = 2**20
 ERROR, MEMORY = "numeric error (relative)", "memory (relative to the baseline's)"
@@ -28,15 +28,15 @@ def drawn(arms_of):
 
     def of(*candidates):
         ((framework, technique, points),) = tradeoffs(effects(arms_of(trial(BASELINE, *candidates))))
-        return tradeoff(framework, technique, points)
+        return pareto_figure(framework, technique, points)
 
     return of
 
 
 @pytest.mark.parametrize("place", range(3))
 def test_what_is_drawn_of_the_stored_run_stands_in_the_table(place):
-    framework, technique, points = list(tradeoffs(effects(load(find_results(STORED).results))))[place]
-    figure = tradeoff(framework, technique, points)
+    framework, technique, points = list(tradeoffs(effects(tabulate_arms(find_results(STORED).results))))[place]
+    figure = pareto_figure(framework, technique, points)
     panels = [axes.get_ylabel() for axes in figure.figure.axes]
     for panel, label in enumerate(panels):
         price, free = (ERROR, 0.0) if label == "numeric error" else (MEMORY, 1.0)

@@ -6,8 +6,8 @@ import pytest
 from golden import close, marks
 from runs import arm, effect, memory, trial
 
-from harness.reading import level_sweeps
-from harness.report.figures.sweeps import by_batch, by_workers
+from accelbench.report.figures.sweeps import sweep_figure
+from accelbench.results import level_sweeps
 
 FULL = arm({"batch_size": "8"}, outcome="out-of-memory", reason="no room")
 
@@ -22,8 +22,8 @@ def level(technique, at, per_s, **fields):
 def batches(arms_of):
     def of(*rates, then=()):
         arms = [level("batch_size", 2**place, rate, price=memory(2**20)) for place, rate in enumerate(rates)]
-        (sweep,) = level_sweeps(arms_of(trial(*arms, *then)), "batch_size")
-        return by_batch(sweep)
+        (sweep,) = level_sweeps(arms_of(trial(*arms, *then)))
+        return sweep_figure(sweep)
 
     return of
 
@@ -43,9 +43,11 @@ def test_the_title_says_where_throughput_stops_growing_and_what_ended_the_sweep(
 
 def test_no_peak_is_claimed_where_no_level_is_known_to_differ(arms_of):
     known = [level("workers", 0, 100.0), level("workers", 1, 90.0)]
-    unsure = replace(known[1], effect=effect(0.9, 0.5, 1.5, "undecided"))
-    (sweep,) = level_sweeps(arms_of(trial(known[0], unsure)), "workers")
-    assert by_workers(sweep).title == "net: no other number of workers is known to be faster or slower than 0 workers"
+    unsure = replace(known[1], effects=[effect(0.9, 0.5, 1.5, "undecided")])
+    (sweep,) = level_sweeps(arms_of(trial(known[0], unsure, arm({"workers": "2"}))))
+    assert sweep_figure(sweep).title.startswith(
+        "net: no other number of workers is known to be faster or slower than 0 workers"
+    )
 
 
 def test_the_batch_figure_draws_what_its_table_holds(batches):
@@ -67,7 +69,7 @@ def test_the_workers_figure_draws_the_share_of_time_waited_from_its_table(arms_o
         level("workers", at, rate, observed={"wait_share": share})
         for at, rate, share in ((0, 100, 0.8), (1, 180, 0.3), (2, 190, 0.1))
     ]
-    (sweep,) = level_sweeps(arms_of(trial(*arms)), "workers")
-    drawn = by_workers(sweep)
+    (sweep,) = level_sweeps(arms_of(trial(*arms)))
+    drawn = sweep_figure(sweep)
     assert sorted(marks(drawn, 1)["y"]) == close(drawn.data["share of time waited for data"])
     assert drawn.title.endswith("waiting for data takes 80 % at 0, 10 % at 2")

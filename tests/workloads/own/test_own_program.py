@@ -1,19 +1,21 @@
 """A program of a user's own becomes a workload that techniques switch, or is refused in one sentence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-import harness.techniques  # noqa: F401  fills the catalogue
-from harness import Arm, Program, Setting, program
-from harness.errors import BadInput, Unavailable
-from harness.experiment import find_technique, stack
-from harness.workloads.torch import compiling
+import accelbench.techniques  # noqa: F401  fills the catalogue
+from accelbench import Arm, Program, Setting, program
+from accelbench.core import apply_all, find_technique
+from accelbench.errors import BadInput, Unavailable
+from accelbench.workloads.torch import compile as compiling
+from accelbench.workloads.torch.training_step import Trainer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -29,6 +31,13 @@ def build() -> Program:
         step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
         optimizer=torch.optim.AdamW(model.parameters()),
     )
+
+
+class Endless(IterableDataset[int]):
+    """Numbers without an end."""
+
+    def __iter__(self) -> Iterator[int]:
+        return count()
 
 
 def with_changes(**changes: Any) -> Callable[[], Program]:
@@ -64,7 +73,7 @@ def test_a_reset_forgets_what_was_learnt() -> None:
 )
 def test_a_technique_of_the_suite_applies_and_computes_the_same(name: str, level: str) -> None:
     switch = find_technique("torch", name)
-    arm = stack([(switch, level)], arm_of)
+    arm = apply_all([(switch, level)], arm_of)
     try:
         with arm.entered():
             assert losses_of(arm) == pytest.approx(losses_of(arm_of()), rel=max(switch.tolerance_at(level), 1e-5))
@@ -73,12 +82,12 @@ def test_a_technique_of_the_suite_applies_and_computes_the_same(name: str, level
 
 
 def test_larger_batches_draw_as_many_items() -> None:
-    arm = stack([(find_technique("torch", "batch_size"), "16")], arm_of)
+    arm = apply_all([(find_technique("torch", "batch_size"), "16")], arm_of)
     assert (arm.items, len(losses_of(arm))) == (32, 2)
 
 
 def test_a_batch_larger_than_the_data_is_unavailable() -> None:
-    with pytest.raises(Unavailable, match="a batch of 128 is larger than the program's data set of 64"):
+    with pytest.raises(Unavailable, match="an epoch has 64 items here, too few for a batch of 128"):
         arm_of(batch_size=128)
 
 
@@ -108,18 +117,33 @@ def test_a_recorded_graph_leaves_the_outputs_of_earlier_batches_alone(monkeypatc
     monkeypatch.setattr(compiling, "obstacle", lambda _: "")
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     answering = with_changes(model=Recorded(), optimizer=None, step=lambda model, batch: model(batch[0]))
-    arm = arm_of(answering, compile_mode="max-autotune")
+    arm = arm_of(answering, compile="max-autotune")
     outputs = arm.step()
     arm.close()
     assert len({float(output[0]) for output in outputs}) == len(outputs)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_a_recorded_graph_leaves_the_losses_of_earlier_batches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    loss = torch.zeros(())
+    monkeypatch.setattr(Trainer, "train_on", lambda *_: (loss.add_(1),))
+    arm = arm_of(compile="max-autotune")
+    losses = arm.step().tolist()
+    arm.close()
+    assert losses == [float(number + 1) for number in range(len(losses))]
+    assert len(losses) > 1
+
+
 @pytest.mark.parametrize(
     ("built", "sentence"),
     [
-        (lambda: 7, "the function returned a int; expected a harness.Program"),
+        (lambda: 7, "the function returned a int; expected an accelbench.Program"),
         (with_changes(model=len), "the program's model is a builtin_function_or_method; expected a torch.nn.Module"),
         (with_changes(loader=[1, 2]), "the program's loader is a list; expected a torch.utils.data.DataLoader"),
+        (with_changes(loader=DataLoader(Endless())), "loader reads a Endless, an IterableDataset, whose items cannot"),
+        (with_changes(loader=DataLoader([1, 2], batch_size=None)), "loader has no batch_size, since "),
     ],
 )
 def test_what_is_no_program_is_refused_in_a_sentence(built: Callable[[], Any], sentence: str) -> None:

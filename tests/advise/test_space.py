@@ -1,0 +1,40 @@
+"""The space of configurations."""
+
+from random import Random
+
+from surfaces import axis
+
+from accelbench.advise.space import SearchSpace
+
+SPACE = SearchSpace(
+    (
+        axis("amp", "fp32", "bf16"),
+        axis("batch_size", "1", "8", computes_other=True),
+        axis("threads", "1", "all"),
+    )
+)
+
+
+def test_what_is_compared_computes_the_same_with_as_little_switched_as_possible():
+    assert SPACE.reference(("bf16", "8", "all")) == ("fp32", "8", "1")
+    assert SPACE.references() == [("fp32", "1", "1"), ("fp32", "8", "1")]
+
+
+def test_neighbours_differ_in_one_technique_or_in_two():
+    near = SPACE.neighbours(SPACE.baseline)
+    assert {len(SPACE.changes(each)) for each in near} == {1, 2}
+    assert len(near) == len(set(near)) == 6
+    assert ("bf16", "1", "all") in near
+
+
+def test_a_sample_holds_every_level_about_equally_often_and_nothing_known():
+    known = [SPACE.baseline]
+    sample = SPACE.sample(4, Random(0), known)
+    assert len(set(sample)) == len(sample) >= 3
+    assert SPACE.baseline not in sample
+    assert {each[0] for each in sample} == {"fp32", "bf16"}
+
+
+def test_a_configuration_is_named_by_what_is_switched():
+    assert SPACE.label(("bf16", "8", "1")) == "amp bf16, batch-size 8"
+    assert SPACE.label(SPACE.baseline) == "nothing switched"

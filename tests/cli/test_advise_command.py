@@ -1,0 +1,84 @@
+"""`accelbench advise`, as a user types it."""
+
+import itertools
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from accelbench.advise.evaluate import Evaluator
+from accelbench.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_train.py"
+
+
+@pytest.fixture
+def accelbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))  # nothing here depends on what else is measured
+    return lambda *arguments: CliRunner().invoke(main, ["advise", *arguments])
+
+
+def test_without_a_workload_it_is_one_line(accelbench):
+    result = accelbench()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: Missing argument 'WORKLOAD'; see ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cnn-trian"], "unknown workload 'cnn-trian'; expected one of: "),
+        (["heat", "--framework", "tensorflow"], "--framework: heat does not run in 'tensorflow'; expected one of: "),
+        (["heat", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+        (["heat", "--max-memory", "8 cats"], "--max-memory: '8 cats' is not an amount of memory such as 8GiB or 500MB"),
+        (["heat", "--max-error", "none"], "--max-error: 'none' is not a fraction such as 1% or 0.01"),
+        (["heat", "--set", "elements"], "--set: 'elements' is not a name and a value; for example --set batch_size=64"),
+        (["heat", "--set", "a=1,b=2"], "--set: 'a=1,b=2' is more than one name and value; repeat the option: --set"),
+        (
+            ["heat", "--framework", "numpy", "--only", "flight"],
+            "unknown technique 'flight' for numpy; expected one of: ",
+        ),
+        (["heat", "--fast"], "No such option '--fast'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
+    result = accelbench(*arguments)
+    assert result.exit_code == 2
+    (line,) = [line for line in result.stderr.splitlines() if "waiting for" not in line]
+    assert words in line
+
+
+@pytest.mark.slow
+def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench):
+    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "8s", "--json"
+    result = accelbench(f"{EXAMPLE}:build", *wishes)
+    assert result.exit_code == 0, result.output
+    advice = json.loads(result.stdout)
+    assert (advice["workload"], advice["framework"]) == ("my_train.py:build", "torch")
+    assert {each["changes"].get("memory_format") for each in advice["tried"]} == {None, "channels-last"}
+    assert advice["settings"]["batch_size"] == "DataLoader(data, batch_size=64)"
+    assert ("memory_format" in advice["settings"]) == (advice["levels"]["memory_format"] == "channels-last")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_search_with_what_it_has_come_to(accelbench, monkeypatch):
+    calls = itertools.count()
+
+    def interrupted(self, *arguments):
+        if next(calls) == 2:  # after the baseline and a first look
+            signal.raise_signal(signal.SIGINT)
+        return evaluate(self, *arguments)
+
+    evaluate = Evaluator.__call__
+    monkeypatch.setattr(Evaluator, "__call__", interrupted)
+    result = accelbench("stacked-chain", "--framework", "numpy", "--budget", "30s")
+    assert result.exit_code == 1
+    assert "Interrupted before the 30 s of its budget were over" in result.stdout
+    assert result.stderr.endswith("Aborted!\n")
+
+
+def test_help_shows_an_example(accelbench):
+    assert "accelbench advise cnn-train --budget 60s" in accelbench("--help").stdout

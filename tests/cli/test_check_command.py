@@ -1,0 +1,217 @@
+"""The command `accelbench check`, as a user and a CI service run it."""
+
+import json
+import random
+import re
+from importlib import import_module
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+from runs import arm, effect, run, save, trial
+
+from accelbench.cli import main
+
+WORKLOADS = ("mlp", "cnn", "bert", "vit")
+HOSTILE = "<b>|a|\n::error::x%0A\x1b[31m@all"
+
+
+@pytest.fixture
+def accelbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, ["check", *map(str, arguments)])
+
+
+def accept(*arguments):
+    return CliRunner().invoke(main, ["accept", *arguments])
+
+
+def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS):
+    """Write a run in which the first workload's speedup is so many times what it was, or has none."""
+    chance = random.Random(number)
+    trials = []
+    for place, workload in enumerate(workloads):
+        time_s, speedup = 0.01 * chance.gauss(1, 0.005), 2 * chance.gauss(1, 0.005) * (1 if place else factor)
+        found = effect(speedup, speedup * 0.99, speedup * 1.01, "faster")
+        lost = {"outcome": "wrong-output", "reason": broken}
+        candidate = arm({"amp": "bf16"}, **lost) if broken and not place else None
+        trials.append(
+            trial(
+                arm({"amp": "fp32"}, time_s),
+                candidate or arm({"amp": "bf16"}, time_s / speedup, effect=found),
+                id=f"benchmarks/test_amp.py::test_amp[{workload}]",
+                workload=workload,
+            )
+        )
+    path = folder / "example" / f"{number:04}_{name}.json"
+    return save(run(*trials), path, taken=f"2026-01-01T00:{number:02}:00+00:00")
+
+
+@pytest.fixture
+def results(tmp_path):
+    for number in range(1, 13):
+        saved(tmp_path / "results", number)
+    return tmp_path / "results"
+
+
+@pytest.mark.usefixtures("results")
+def test_an_unchanged_run_passes(accelbench):
+    result = accelbench()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == ("example-2c-8g/0012_run after 11 runs of the same machine, identity and size: 9 same\n")
+
+
+def test_a_technique_that_pays_less_fails_and_says_by_how_much(accelbench, results):
+    saved(results, 13, factor=0.8)
+    result = accelbench()
+    assert result.exit_code == 1
+    line = result.stdout.splitlines()[1]
+    assert re.match(r"▼ amp bf16 against amp fp32 on mlp \(torch\): speedup 2\.0\d× → 1\.\d\d×, which is 0\.[78]", line)
+    assert "in the newest run, against 12 runs" in line
+
+
+def test_an_answer_that_became_wrong_fails_with_its_reason(accelbench, results):
+    saved(results, 13, broken="differs by 7 %")
+    result = accelbench()
+    assert result.exit_code == 1
+    assert "✗ amp bf16 against amp fp32 on mlp (torch): has no speed any more; wrong output: differs by 7 %" in (
+        result.stdout
+    )
+
+
+@pytest.mark.parametrize(("arguments", "status"), [([], 0), (["--strict"], 3)])
+def test_too_little_history_is_undecided_and_fails_only_where_that_counts(accelbench, tmp_path, arguments, status):
+    for number in (1, 2, 3):
+        saved(tmp_path / "results", number)
+    result = accelbench(*arguments)
+    assert result.exit_code == status
+    assert "2 earlier runs are too few; about " in result.stdout
+
+
+def test_a_baseline_is_named_as_compare_names_runs(accelbench, results):
+    saved(results, 13, factor=0.8)
+    assert accelbench("--baseline", "3,4,5,6,7").exit_code == 1
+    assert accelbench("--baseline", results / "example" / "0004_run.json").exit_code == 1
+
+
+def test_programs_read_json(accelbench, results):
+    saved(results, 13, factor=0.8)
+    told = json.loads(accelbench("--format", "json").stdout)
+    assert told == json.loads(accelbench("--json").stdout)
+    worst = told["findings"][0]
+    assert (told["status"], worst["verdict"], worst["kind"]) == (1, "slower", "technique")
+    assert worst["low"] < 0.8 < worst["high"]
+
+
+@pytest.fixture
+def hostile(results):
+    for number in range(1, 14):
+        saved(results, number, workloads=(HOSTILE, "cnn", "bert"), factor=0.8 if number == 13 else 1.0)
+    return results
+
+
+@pytest.mark.usefixtures("hostile")
+def test_nothing_in_a_run_becomes_a_workflow_command(accelbench):
+    result = accelbench("--format", "github")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("::error file=results/example/0013_run.json,title=Regression::amp bf16 against")
+    assert all(re.match(r"::(error|notice|warning) file=[^:]*::", line) for line in lines)
+    assert "%250A" in lines[0]
+    assert "\x1b" not in result.stdout
+
+
+@pytest.mark.usefixtures("hostile")
+def test_nothing_in_a_run_becomes_xml(accelbench):
+    suite = ET.fromstring(accelbench("--format", "junit").stdout.encode())
+    cases = suite.findall("testcase")
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == [str(len(cases)), "1", "0"]
+    (failed,) = [case for case in cases if case.find("failure") is not None]
+    assert "<b>" in failed.get("name")
+    assert failed.get("classname") == "accelbench.technique"
+
+
+@pytest.mark.usefixtures("hostile")
+def test_nothing_in_a_run_becomes_markdown(accelbench):
+    text = accelbench("--format", "markdown").stdout
+    assert text.startswith("# 1 regression\n")
+    (row,) = [line for line in text.splitlines() if line.startswith("| ▼")]
+    assert r"\<b\>\|a\|" in row
+    assert "@all" not in row
+
+
+def test_what_is_accepted_with_a_reason_passes_from_then_on(accelbench, results):
+    saved(results, 13, factor=0.8)
+    result = accept("on mlp", "--reason", "float32 accumulation")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert 'reason = "float32 accumulation"' in (results / "accepted-changes.toml").read_text()
+    assert accelbench().exit_code == 0
+    saved(results, 14, factor=0.8)
+    assert accelbench().exit_code == 0
+    saved(results, 15, factor=0.5)
+    assert accelbench().exit_code == 1
+
+
+def test_an_answer_that_may_be_wrong_is_accepted_too(accelbench, results):
+    saved(results, 13, broken="differs by 7 %")
+    assert accept("amp bf16", "--reason", "being mended").exit_code == 0
+    assert accelbench().exit_code == 0
+
+
+def test_margins_of_the_project_count(accelbench, results, tmp_path):
+    saved(results, 13, factor=0.8)
+    (tmp_path / "pyproject.toml").write_text("[tool.accelbench.check]\ntechniques = { amp = 0.5 }\n")
+    assert accelbench().exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["--baseline", "77"], "77: no run has this number"),
+        (["--baseline", "latest"], "cannot be its own baseline"),
+        (["--format", "html"], "'html' is not one of"),
+    ],
+)
+@pytest.mark.usefixtures("results")
+def test_what_cannot_be_used_is_one_line(accelbench, arguments, words):
+    result = accelbench(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["amp"], "Missing option '--reason'"),
+        (["amp", "--reason", "why"], "is no reported change; give one of: nothing"),
+    ],
+)
+@pytest.mark.usefixtures("results", "accelbench")
+def test_what_cannot_be_accepted_is_one_line(arguments, words):
+    result = accept(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert words in line
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+@pytest.mark.usefixtures("results", "accelbench")
+def test_no_file_is_parsed_twice(command, monkeypatch):
+    monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
+    parsed = []
+
+    def count(place):
+        original = import_module(place).from_json
+
+        def counted(document, *, source):
+            parsed.append(source)
+            return original(document, source=source)
+
+        monkeypatch.setattr(f"{place}.from_json", counted)
+
+    count("accelbench.history.index")
+    count("accelbench.results.load")
+    CliRunner().invoke(main, [command])
+    assert len(parsed) == len(set(parsed)) == 12

@@ -1,0 +1,195 @@
+"""`accelbench compare`, as a user types it."""
+
+import json
+import re
+from collections import Counter
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+from runs import arm, effect, run, save, trial
+
+from accelbench import units
+from accelbench.cli import main
+from accelbench.report.verdicts import format_verdict_counts
+from accelbench.schema.result import Environment, Identity
+
+
+@pytest.fixture
+def accelbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, list(arguments), prog_name="accelbench")
+
+
+def keep(folder, number: int, *, bf16: float = 1.8, speed: float = 1.0, machine: str = "box", **told):
+    """Save a run of a dozen workloads; of the first one bf16 is so many times as fast."""
+    chance = Random(number)
+    trials = []
+    for place in range(12):
+        seconds = chance.gauss(1.0, 0.01) / speed
+        gained = (bf16 if place == 0 else 1.8) * chance.gauss(1.0, 0.005)
+        found = effect(gained, gained * 0.98, gained * 1.02, "faster")
+        arms = (arm({"amp": "fp32"}, seconds), arm({"amp": "bf16"}, seconds / gained, effect=found))
+        trials.append(trial(*arms, id=f"benchmarks/test_amp.py::test_amp[{place}]", workload=f"net-{place}"))
+    identity = Identity(cpu_model=f"{machine} CPU", cpu_cores=2, memory_gib=8)
+    environment = Environment(identity=identity, configuration={"torch.version": told.get("torch", "2.11.0")})
+    measured = run(*trials, machine=machine, environment=environment, settings={"alpha": 0.01, "size": "small"})
+    return save(measured, folder / machine / f"{number:04}_nightly.json", f"2026-01-{number:02}T00:00:00")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Three runs, and three on a faster machine setup whose newer torch costs bf16 a tenth on one workload."""
+    folder = tmp_path / "results"
+    for number in (1, 2, 3):
+        keep(folder, number)
+        keep(folder, number + 3, bf16=1.62, speed=1.09, torch="2.13.0")
+    return folder
+
+
+def test_a_report_of_both_runs_says_the_same_as_the_comparison(accelbench, results):
+    before, after = (results / "box" / f"000{number}_nightly.json" for number in (3, 6))
+    compared = json.loads(accelbench("compare", str(before), str(after), "--format", "json").stdout)
+    report = accelbench("report", str(before), str(after), "--format", "markdown").stdout
+    (line,) = (line for line in report.splitlines() if line.startswith("- nightly 0006 against nightly 0003: "))
+    ratio = compared["machine"]["ratio"]
+    assert f"the machine is {units.speedup(ratio)} " in line
+    verdicts = Counter(row["verdict"] for row in compared["techniques"])
+    assert format_verdict_counts(verdicts.elements()) in line
+    assert set(verdicts) > {"undecided"}
+
+
+@pytest.mark.usefixtures("results")
+def test_the_machine_and_the_technique_are_distinguished_below_what_changed(accelbench):
+    result = accelbench("compare", "1,2,3", "4,5,6")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("before      0001_nightly, 0002_nightly, 0003_nightly on box, 2026-01-01 to 2026-01-03")
+    assert "framework: torch 2.11.0 → 2.13.0" in lines
+    assert "What may be named as the cause: since torch 2.13.0." in lines
+    assert any(line.startswith("machine     1.09× (1.0") and line.endswith("), faster") for line in lines)
+    (row,) = (line for line in lines if "net-" in line)
+    assert all(said in row for said in ("amp bf16", "net-0", "1.8", "1.6", "0.9", "slower"))
+
+
+@pytest.mark.usefixtures("results")
+def test_every_row_is_shown_where_asked_for(accelbench):
+    everything = accelbench("compare", "1,2,3", "4,5,6", "--all").stdout
+    assert all(f"net-{place} " in everything for place in range(12))
+
+
+@pytest.mark.usefixtures("results")
+def test_json_holds_every_shift_as_ratios(accelbench):
+    found = json.loads(accelbench("compare", "1,2,3", "4,5,6", "--json").stdout)
+    assert found["before"]["runs"] == ["box/0001_nightly", "box/0002_nightly", "box/0003_nightly"]
+    assert found["environment"]["cause"] == "since torch 2.13.0"
+    assert found["machine"]["verdict"] == "faster"
+    assert len(found["techniques"]) == len(found["workloads"]) == 12
+    first = found["techniques"][0]
+    assert (first["workload"], first["verdict"], first["standing"]) == ("net-0", "slower", "shrinks")
+    assert first["ratio"] == pytest.approx(first["effect_after"] / first["effect_before"])
+    assert first["low"] < first["ratio"] < first["high"]
+    assert accelbench("compare", "1,2,3", "4,5,6", "--format", "json").stdout == json.dumps(found, indent=2) + "\n"
+
+
+def test_machines_are_compared_by_what_carries_over(accelbench, results):
+    for number in (7, 8, 9):
+        keep(results, number, bf16=0.7, speed=3.0, machine="other", torch="2.11.0")
+    result = accelbench("compare", "1,2,3", "machine:other", "--format", "markdown")
+    assert "- hardware: CPU box CPU → other CPU" in result.stdout
+    assert "- **effects**: 1 flips, 11 carry over" in result.stdout
+    assert "| amp bf16 | amp fp32 | net-0 | torch | 1.8" in result.stdout
+    assert "| flips |" in result.stdout
+    assert "flips where the technique is faster on one machine and slower on the other" in result.stdout
+
+
+def test_two_lone_runs_say_that_three_a_side_would_decide(accelbench, tmp_path):
+    elsewhere = [str(keep(tmp_path / "lone", number)) for number in (1, 2)]
+    result = accelbench("compare", *elsewhere, "--storage", str(tmp_path / "lone"))
+    assert "techniques  ? 12 undecided; about 3 runs a side would decide half" in result.stdout
+    assert "It is not known how much unchanged runs differ here" in result.stdout
+
+
+def test_runs_without_an_arm_in_common_say_so(accelbench, tmp_path):
+    paths = []
+    for number, name in enumerate(("a", "b"), start=1):
+        measured = run(trial(arm({"amp": "fp32"}, 1.0), id=name, workload=name))
+        paths.append(str(save(measured, tmp_path / f"{number:04}_{name}.json")))
+    for kind in ("text", "markdown", "html", "json"):
+        result = accelbench("compare", *paths, "--format", kind)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "0 arms on both sides, 1 arm only before, 1 arm only after" in result.stdout
+
+
+@pytest.mark.parametrize(("kind", "inert"), [("markdown", r"\<b\>x\|y"), ("html", "&lt;b&gt;x|y")])
+def test_text_of_a_run_stays_text(accelbench, tmp_path, kind, inert):
+    paths = []
+    for number, gained in enumerate((8.0, 2.0), start=1):
+        arms = (
+            arm({"amp": "fp32"}, 1.0),
+            arm({"amp": "<b>x|y"}, 1 / gained, effect=effect(gained, gained * 0.9, gained * 1.1, "faster")),
+        )
+        paths.append(str(save(run(trial(*arms)), tmp_path / f"{number:04}_a.json")))
+    text = accelbench("compare", *paths, "--format", kind).stdout
+    assert inert in text
+    assert "<b>x" not in text.replace(r"\<b\>x", "")
+
+
+@pytest.mark.usefixtures("results")
+def test_the_page_is_written_where_asked_for(accelbench, tmp_path):
+    result = accelbench("compare", "1,2,3", "4,5,6", "--format", "html", "--output", "changed.html")
+    assert (result.exit_code, result.stdout) == (0, "")
+    page = (tmp_path / "changed.html").read_text()
+    assert page.count('<tr data-verdict="') == 24
+    assert "torch 2.11.0 → 2.13.0" in page
+
+
+@pytest.mark.usefixtures("results")
+def test_the_page_draws_what_shifted_and_says_it_in_a_sentence(accelbench):
+    page = accelbench("compare", "1,2,3", "4,5,6", "--format", "html").stdout
+    assert page.count("<figure ") == 1
+    (described,) = re.findall(r'aria-label="(The machine is [^"]*)"', page)
+    assert re.match(r"The machine is 1\.0\S+ \(.*\) as fast; of 12 effects, .*▼ 1 slower", described)
+    assert "furthest, amp bf16 on net-0: 1.8" in described
+    assert "amp bf16 · net-0 · torch: 0." in described
+
+
+@pytest.mark.usefixtures("results")
+def test_a_column_in_which_nothing_stands_is_left_out(accelbench):
+    decided, everything = (accelbench("compare", "1,2,3", "4,5,6", *more).stdout for more in ([], ["--all"]))
+    assert "its own speed" in decided
+    assert "to decide" not in decided
+    assert ("to decide" in everything) == ("undecided" in everything)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_left_out(accelbench, results):
+    broken = results / "box" / "0004_nightly.json"
+    broken.write_text("{")
+    result = accelbench("compare", "1,2,3", "5,6")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: results/box/0004_nightly.json: not complete JSON")
+    assert result.stderr.endswith("; skipped\n")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["latest", "weekly"], "weekly: no such run or file; there are 6 runs, named nightly; give a file, a number"),
+        (["latest", "6"], "box/0006_nightly stands on both sides; compare it with another run"),
+        (["latest", "1", "--storage", "nowhere"], "nowhere: no such file or folder"),
+        (["1", "2", "--output", "no/such/folder.txt"], "cannot be written (No such file or directory)"),
+        (["latest"], "Missing argument 'AFTER'; see accelbench compare --help"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
+    result = accelbench("compare", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_help_shows_how_runs_are_named(accelbench):
+    shown = accelbench("compare", "--help").stdout
+    assert "Example:\n    accelbench compare latest~1 latest" in shown

@@ -1,0 +1,140 @@
+"""Techniques: declared once, stacked in any combination, and put back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from accelbench.core import (
+    Arm,
+    Build,
+    Host,
+    Setting,
+    Trial,
+    apply_all,
+    find_technique,
+    find_workload,
+    technique,
+    workload,
+)
+from accelbench.errors import BadInput, Unavailable
+
+switched: list[str] = []
+
+
+@workload("fake", unit="row")
+def tiny_table(setting: Setting, *, rows: int = 2, layout: str = "plain") -> Arm:
+    """A table of a few rows."""
+    return Arm(step=lambda: (rows, layout, setting.size), items=rows)
+
+
+@technique("fake", levels=("plain", "packed"), tolerance={"packed": 0.5})
+def layout(build: Build, level: str) -> Arm:
+    """How the rows lie in memory."""
+    return build(layout=level)
+
+
+@technique("fake", levels=("off", "on"), tolerance={"*": 0.25})
+def flag(build: Build, level: str) -> Arm:
+    """A global flag."""
+    return build().inside(flag_set_to, level)
+
+
+@technique("fake", levels=lambda host: tuple(map(str, range(1, host.cores + 1))))
+def cores(build: Build, level: str) -> Arm:
+    """How many cores work."""
+    return build().inside(flag_set_to, level)
+
+
+@technique("fake", levels=("one", "two", "sum"), same_output=("two",))
+def term(build: Build, level: str) -> Arm:
+    """What is computed: the same twice, or something else."""
+    return build(layout=level)
+
+
+@technique("fake", levels=("off", "on"), same_output=False)
+def noise(build: Build, level: str) -> Arm:
+    """Something random."""
+    return build(layout=level)
+
+
+@technique("fake", levels=("off", "on"))
+def unknown_option(build: Build, level: str) -> Arm:
+    """Something that the table does not offer."""
+    return build(colour=level)
+
+
+@contextmanager
+def flag_set_to(level: str) -> Iterator[None]:
+    switched.append(level)
+    yield
+    switched.append("back")
+
+
+def table(**options: object) -> Arm:
+    return find_workload("tiny-table").build(Setting(), **options)
+
+
+def test_a_stack_of_techniques_reaches_the_workload_and_its_context() -> None:
+    arm = apply_all([(flag, "on"), (layout, "packed")], table)
+    with arm.entered():
+        assert switched[-1] == "on"
+        assert arm.step() == (2, "packed", "small")
+    assert switched[-1] == "back"
+
+
+def test_the_order_of_stacking_does_not_matter_to_the_workload() -> None:
+    one, other = (
+        apply_all([(flag, "on"), (layout, "packed")], table),
+        apply_all([(layout, "packed"), (flag, "on")], table),
+    )
+    assert one.step() == other.step()
+
+
+def test_a_technique_that_a_workload_does_not_offer_is_unavailable_in_one_sentence() -> None:
+    with pytest.raises(Unavailable, match="tiny-table has no option 'colour'"):
+        apply_all([(unknown_option, "on")], table)
+
+
+def test_levels_may_depend_on_the_machine() -> None:
+    assert cores.levels_on(Host(cores=3)) == ("1", "2", "3")
+    assert layout.levels_on(Host()) == ("plain", "packed")
+
+
+def test_a_tolerance_is_the_levels_own_or_everyones_or_rounding() -> None:
+    assert (layout.tolerance_at("packed"), flag.tolerance_at("on"), cores.tolerance_at("2")) == (0.5, 0.25, 1e-4)
+
+
+def test_levels_compute_the_same_unless_the_declaration_says_otherwise() -> None:
+    assert [term.compared_at(level) for level in ("two", "sum")] == [True, False]
+    assert (flag.compared_at("on"), noise.compared_at("on")) == (True, False)
+
+
+def test_names_and_summaries_come_from_the_declaration() -> None:
+    declared = find_workload("tiny-table")
+    assert (declared.summary, declared.unit, declared.options) == (
+        "A table of a few rows.",
+        "row",
+        frozenset({"rows", "layout"}),
+    )
+    assert find_technique("fake", "layout").summary == "How the rows lie in memory."
+
+
+def test_an_unknown_name_lists_those_that_exist() -> None:
+    with pytest.raises(BadInput, match=r"unknown technique 'lay_out' for fake; expected one of: .*layout"):
+        find_technique("fake", "lay_out")
+    with pytest.raises(BadInput, match=r"unknown workload 'tiny'; expected one of: .*tiny-table"):
+        find_workload("tiny")
+
+
+@technique("fake", levels=("cpu", "fake:0"), kind="device")
+def chip(build: Build, level: str) -> Arm:  # noqa: ARG001  only its kind matters
+    """The chip that works, under a name of its own."""
+    return build()
+
+
+def test_the_device_of_an_arm_follows_from_the_kind_of_its_techniques_whatever_their_name() -> None:
+    trial = Trial(framework="fake", workload="tiny-table", arms=({"layout": "plain"},), fixed={"chip": "fake:0"})
+    assert trial.device_of({"layout": "plain"}) == "fake:0"
+    assert trial.device_of({"chip": "cpu"}) == "cpu"
+    assert Trial(framework="fake", workload="tiny-table", arms=({},)).device_of({"undeclared": "cpu"}) is None

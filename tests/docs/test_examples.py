@@ -1,0 +1,35 @@
+"""What the documentation shows of a user's own program runs as it is written there."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from project import Project
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_example_is_measured_in_a_repository_of_its_own(project: Project) -> None:
+    shutil.copytree(ROOT / "examples", project.path / "examples")
+    result = project.run("examples", "--benchmark-disable", "--accel-max-batch=4", "-k", "not fp16")
+    result.assert_outcomes(passed=9)
+
+
+def test_the_documentation_shows_the_example_itself() -> None:
+    page = (ROOT / "docs" / "your_program.md").read_text()
+    for example in ("my_train.py", "test_my_train.py"):
+        _, _, code = (ROOT / "examples" / example).read_text().partition('"""\n\n')
+        assert code in page
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_and_shows_its_results() -> None:
+    notebook = nbformat.read(ROOT / "examples" / "in_a_notebook.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300).execute()
+    outputs = ["".join(map(str, cell["outputs"])) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert "<td>products</td>" in outputs[1]
+    assert "precision float32" in outputs[2]
+    assert "of the bundle" in outputs[3]

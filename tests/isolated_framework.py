@@ -1,0 +1,71 @@
+"""Tests in a process of their own, because the pytest process already holds another framework.
+
+Mark such a test, or its module in ``pytestmark``, with ``pytest.mark.isolated_framework("tensorflow")``, and import the
+framework inside its functions. All tests of a framework share one process, which imports it once.
+"""
+
+import inspect
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import cloudpickle
+import pytest
+
+from accelbench.frameworks import load
+
+PROCESSES = pytest.StashKey[dict[str, ProcessPoolExecutor]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "isolated_framework(name): run the test in this framework's own process")
+    config.stash[PROCESSES] = {}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    marker = pyfuncitem.get_closest_marker("isolated_framework")
+    if marker is None:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    # By value, with its rewritten assertions; by name, the other process would import the module without them.
+    cloudpickle.register_pickle_by_value(pyfuncitem.module)
+    test = cloudpickle.dumps((pyfuncitem.obj, arguments))
+    _process(pyfuncitem.config, *marker.args).submit(run, test).result()
+    return True
+
+
+def _process(config: pytest.Config, framework: str) -> ProcessPoolExecutor:
+    processes = config.stash[PROCESSES]
+    if framework not in processes:
+        processes[framework] = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=prepare, initargs=(framework,)
+        )
+    return processes[framework]
+
+
+def prepare(framework: str) -> None:
+    """Begin as a worker does, with the catalogue filled and the adapter loaded."""
+    import accelbench.techniques
+    import accelbench.workloads  # noqa: F401
+
+    load(framework)
+
+
+def run(test: bytes) -> None:
+    """Run a test where it was sent to."""
+    function, arguments = pickle.loads(test)
+    try:
+        function(**arguments)
+    finally:
+        for argument in arguments.values():
+            if isinstance(argument, pytest.MonkeyPatch):  # a copy, which the fixture in the other process cannot undo
+                argument.undo()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_unconfigure(config: pytest.Config) -> Iterator[None]:
+    for process in config.stash[PROCESSES].values():
+        process.shutdown()
+    yield

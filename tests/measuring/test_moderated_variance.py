@@ -1,0 +1,219 @@
+"""Intervals of effects that were measured in several visits, by moderated variances."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelbench.measuring import moderated_variance
+from accelbench.measuring.moderated_variance import (
+    Prior,
+    Variance,
+    VisitPairs,
+    fit_prior,
+    judge_visits,
+    pool,
+    variance_of_mean,
+    variance_within,
+)
+from accelbench.measuring.statistics import Judgement
+
+UNKNOWN = Prior()
+WORTH_FOUR = Prior(value=0.01**2, freedom=4)
+
+
+def judged(
+    *medians: float, prior: Prior = WORTH_FOUR, spread: float = 0.0, noise: float = 0.01, earlier: Sequence[float] = ()
+) -> Judgement:
+    """Judge visits of four pairs each, spread around these medians."""
+    pairs = [VisitPairs(builds=((each - spread, each, each, each + spread),)) for each in medians]
+    return judge_visits(pairs, prior=prior, alpha=0.01, noise=noise, earlier=earlier)
+
+
+def test_the_speedup_is_the_mean_of_the_visits() -> None:
+    judgement = judged(0.4, 0.5, 0.6)
+    assert judgement.speedup == pytest.approx(math.exp(0.5))
+    assert judgement.pairs == 12
+
+
+def test_visits_that_agree_decide() -> None:
+    assert judged(0.5, 0.51, 0.49, 0.5).verdict == "faster"
+    assert judged(-0.5, -0.51, -0.49, -0.5).verdict == "slower"
+    assert judged(0.001, -0.001, 0.0, 0.0, prior=Prior(value=1e-6, freedom=100)).verdict == "same"
+
+
+def test_visits_that_disagree_do_not() -> None:
+    assert judged(0.6, -0.05, 0.4, 0.1).verdict == "undecided"
+
+
+def test_an_interval_contains_1_where_one_visit_lies_on_the_other_side() -> None:
+    judgement = judged(0.05, 0.05, 0.05, -0.0001, prior=Prior(value=1e-12, freedom=1000))
+    assert judgement.low <= 1 <= judgement.high
+
+
+def test_two_visits_without_anything_else_to_go_by_have_a_very_wide_interval() -> None:
+    assert judged(0.50, 0.52, prior=UNKNOWN).half_width > 0.5
+
+
+def test_one_visit_is_bounded_by_what_other_effects_show_and_else_by_nothing() -> None:
+    assert judged(0.5, prior=UNKNOWN).half_width == math.inf
+    assert 0.04 < judged(0.5).half_width < 0.05  # t of 4 degrees of freedom at 99 % is 4.6
+
+
+def test_pairs_that_scatter_within_a_visit_widen_the_interval_although_the_medians_agree() -> None:
+    assert judged(0.5, 0.5, 0.5, spread=0.3).half_width > 4 * judged(0.5, 0.5, 0.5).half_width
+
+
+def test_a_variance_moves_towards_those_of_the_other_effects() -> None:
+    own = Variance(value=9.0, freedom=3)
+    assert pool(own, Variance(value=1.0, freedom=5)) == Variance(value=4.0, freedom=8)
+    assert pool(own, UNKNOWN) == own
+
+
+def test_the_prior_is_found_again_in_variances_that_were_drawn_from_it() -> None:
+    random = np.random.default_rng(0)
+    true = 0.02**2 * 6 / random.chisquare(6, 20_000)
+    drawn = [Variance(value=float(each), freedom=3) for each in true * random.chisquare(3, len(true)) / 3]
+    prior = fit_prior(drawn)
+    assert prior.value == pytest.approx(0.02**2, rel=0.05)
+    assert prior.freedom == pytest.approx(6, rel=0.1)
+
+
+def test_variances_that_differ_by_chance_alone_give_a_prior_that_outweighs_each_of_them() -> None:
+    random = np.random.default_rng(0)
+    drawn = [Variance(value=float(each) / 3, freedom=3) for each in random.chisquare(3, 500)]
+    assert fit_prior(drawn).freedom > 50
+
+
+@pytest.mark.parametrize("known", [[], [Variance(value=1.0, freedom=3)], [Variance(value=0.0, freedom=3)] * 5])
+def test_too_few_variances_give_no_prior(known: list[Variance]) -> None:
+    assert fit_prior(known) == UNKNOWN
+
+
+def test_the_prior_follows_the_variance_within_visits_as_far_as_that_of_the_means_does() -> None:
+    random = np.random.default_rng(0)
+    within = 1e-6 * np.exp(random.normal(0.0, 2.0, 20_000))
+    true = 0.02**2 * (within / 1e-6) ** 0.7
+    drawn = [Variance(value=float(each), freedom=3) for each in true * random.chisquare(3, len(true)) / 3]
+    prior = fit_prior(drawn, within=within.tolist())
+    assert prior.growth == pytest.approx(0.7, rel=0.05)
+    assert prior.freedom > 50
+    for inside in (1e-8, 1e-6, 1e-4):
+        assert prior.of_mean(1, inside).value == pytest.approx(0.02**2 * (inside / 1e-6) ** 0.7, rel=0.1)
+    assert prior.of_mean(1).value == prior.of_mean(1, prior.within).value  # what is not known is taken to be typical
+
+
+def test_a_variance_within_visits_that_says_nothing_changes_nothing() -> None:
+    random = np.random.default_rng(0)
+    drawn = [Variance(value=float(each) / 3, freedom=3) for each in random.chisquare(3, 500)]
+    alike = fit_prior(drawn, within=[1e-6] * 500)
+    assert (alike.value, alike.freedom, alike.growth) == (fit_prior(drawn).value, fit_prior(drawn).freedom, 0.0)
+    assert fit_prior(drawn[:9], within=list(range(1, 10))).growth == 0.0  # too few effects to tell
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9, 40])
+def test_the_variance_of_a_median_is_not_understated_where_pairs_are_few(count: int) -> None:
+    values = np.random.default_rng(0).normal(size=(2000, count))
+    stated = [VisitPairs(builds=(tuple(each),)).variance_of_median for each in values.tolist()]
+    assert 0.9 < np.mean(stated) * count / moderated_variance.MEDIAN_COST < 2
+    assert VisitPairs(builds=((0.3,),)).variance_of_median == 0
+
+
+def simulated(*, follows: bool) -> tuple[float, float]:
+    """Return how often intervals at 99 % miss the truth, and their median half-width.
+
+    Effects whose pairs are quiet have quiet visits. The prior ``follows`` the variance within visits, or it does not.
+    """
+    random = np.random.default_rng(2)
+    misses, widths = [], []
+    for _ in range(20):
+        deviations = 0.01 * np.exp(random.normal(0.0, 1.0, 150))
+        effects = [
+            [VisitPairs(builds=(tuple(random.normal(centre, 2 * each, 8).tolist()),)) for centre in centres]
+            for each in deviations
+            for centres in [random.normal(0.0, each, 4)]
+        ]
+        prior = fit_prior(
+            [variance_of_mean([visit.median for visit in visits]) for visits in effects],
+            within=[variance_within(visits) for visits in effects] if follows else (),
+            visits=4,
+        )
+        found = [judge_visits(visits, prior=prior, alpha=0.01, noise=0.01) for visits in effects]
+        misses += [not each.low <= 1 <= each.high for each in found]
+        widths += [each.half_width for each in found]
+    return float(np.mean(misses)), float(np.median(widths))
+
+
+def test_following_the_variance_within_visits_narrows_intervals_that_still_hold() -> None:
+    (missed_alike, wide), (missed_following, narrow) = simulated(follows=False), simulated(follows=True)
+    assert missed_alike < 0.01 + LUCK
+    assert missed_following < 0.01 + LUCK
+    assert narrow < 0.9 * wide
+
+
+def missed(*, freedom: float, visits: Sequence[int], between_runs: float = 0.0, earlier: int = 0) -> float:
+    """Return how often intervals at 99 % miss the truth, in simulated runs of 150 effects.
+
+    Effects differ in their spread. Each has one of these numbers of ``visits``, and as many in every run. Their log
+    speedups deviate by some 1 % from visit to visit, and by ``between_runs`` times as much from run to run.
+    """
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(20):
+        deviations = 0.01 * np.sqrt(freedom / random.chisquare(freedom, 150))
+        counts = random.choice(visits, 150)
+        effects = []
+        for deviation, count in zip(deviations, counts, strict=True):
+            centres = random.normal(0.0, between_runs * deviation, 1 + earlier)
+            medians, *before = (random.normal(centre, deviation, count) for centre in centres)
+            effects.append((list(medians), [float(np.mean(each)) for each in before]))
+        prior = fit_prior([variance_of_mean(*each) for each in effects], visits=float(np.mean(counts)))
+        judgements = [judged(*medians, prior=prior, noise=0.0, earlier=before) for medians, before in effects]
+        found += [not each.low <= 1 <= each.high for each in judgements]
+    return float(np.mean(found))
+
+
+LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
+
+
+@pytest.mark.parametrize(("freedom", "count"), [(4, 4), (4, 3), (1.5, 4), (1000, 4)])
+def test_the_interval_misses_the_truth_as_seldom_as_it_claims(freedom: float, count: int) -> None:
+    assert missed(freedom=freedom, visits=[count]) < 0.01 + LUCK
+
+
+@pytest.mark.parametrize("between_runs", [0.0, 1.0, 3.0])
+def test_with_earlier_runs_it_misses_no_more_often_whatever_changes_from_run_to_run(between_runs: float) -> None:
+    assert missed(freedom=4, visits=[2, 4], between_runs=between_runs, earlier=4) < 0.01 + LUCK
+
+
+def test_a_single_earlier_run_mends_most_of_what_visits_of_one_run_cannot_show() -> None:
+    alone, with_one = (missed(freedom=4, visits=[4], between_runs=1.0, earlier=count) for count in (0, 1))
+    assert alone > 0.1
+    assert with_one < alone / 3
+
+
+def test_a_run_that_differs_from_the_earlier_ones_has_a_wider_interval() -> None:
+    same, other = (judged(0.5, 0.5, 0.5, 0.5, earlier=[before] * 3) for before in (0.5, 0.6))
+    assert other.half_width > 3 * same.half_width
+    assert other.speedup == same.speedup
+
+
+def test_earlier_runs_bound_a_lone_visit() -> None:
+    assert judged(0.5, prior=UNKNOWN).half_width == math.inf
+    assert judged(0.5, prior=UNKNOWN, earlier=[0.5, 0.51, 0.49]).half_width < 0.1
+
+
+def test_the_prior_weighs_more_for_a_mean_of_fewer_visits_than_usual() -> None:
+    prior = Prior(value=1.0, freedom=4, visits=3)
+    assert [prior.of_mean(visits).value for visits in (1, 2, 3, 4)] == [3, 1.5, 1, 1]
+
+
+@given(st.floats(0.01, 2000))
+def test_the_functions_of_the_fit_are_those_of_scipy(x: float) -> None:
+    assert moderated_variance.digamma(x) == pytest.approx(float(scipy.special.digamma(x)), rel=1e-8, abs=1e-8)
+    assert moderated_variance.trigamma(x) == pytest.approx(float(scipy.special.polygamma(1, x)), rel=1e-8)
+    assert moderated_variance.inverse_trigamma(moderated_variance.trigamma(x)) == pytest.approx(min(x, 1000), rel=1e-6)

@@ -1,0 +1,74 @@
+"""A worker process from the parent's side: the folders in which it keeps the kernels that it compiles."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelbench.measuring.workers.process import KERNEL_CACHES, Worker, WorkerLostError
+
+WORDS = "[__import__('os').environ.get(name) for name in ('CUPY_CACHE_DIR', 'CUDA_CACHE_PATH')]"
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Worker]:
+    """A worker of CuPy's, on a machine on which kernels were compiled before."""
+    (tmp_path / "kernel.cubin").write_text("compiled before")
+    for name in KERNEL_CACHES["cupy"]:
+        monkeypatch.setenv(name, str(tmp_path))
+    worker = Worker("cupy", {})
+    yield worker
+    worker.close()
+
+
+def caches(worker: Worker) -> list[Path]:
+    return [Path(folder) for folder in worker.call(eval, WORDS)]
+
+
+def test_every_worker_compiles_its_kernels_itself(worker: Worker) -> None:
+    other = Worker("cupy", {})
+    try:
+        folders = caches(worker) + caches(other)
+    finally:
+        other.close()
+    assert len(set(folders)) == 4
+    assert [kernel for folder in folders if folder.exists() for kernel in folder.iterdir()] == []
+
+
+def test_cupy_keeps_its_kernels_where_it_is_told(worker: Worker) -> None:
+    pytest.importorskip("cupy")
+    kept = "__import__('cupy').cuda.compiler._kernel_cache_backend._cache_dir"
+    assert Path(worker.call(eval, kept)) == caches(worker)[0]
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "killed"])
+def test_the_kernels_are_gone_with_the_worker(worker: Worker, is_killed: bool) -> None:
+    for folder in caches(worker):
+        folder.mkdir(exist_ok=True)
+        (folder / "kernel.cubin").write_text("compiled here")
+    (place,) = {folder.parent for folder in caches(worker)}
+    if is_killed:
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerLostError):
+            worker.ask("describe")
+    worker.close()
+    assert not place.exists()
+
+
+def test_what_a_technique_sets_comes_first(tmp_path: Path) -> None:
+    worker = Worker("cupy", {"CUPY_CACHE_DIR": str(tmp_path)})
+    try:
+        assert caches(worker)[0] == tmp_path
+    finally:
+        worker.close()
+
+
+def test_a_framework_that_keeps_no_kernels_so_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_CACHE_PATH", raising=False)
+    worker = Worker("numpy", {})
+    try:
+        assert worker.call(eval, WORDS) == [None, None]
+    finally:
+        worker.close()

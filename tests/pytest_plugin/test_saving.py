@@ -1,0 +1,210 @@
+"""Where a run is kept, what is in its file, and that pytest-benchmark's own tools read it."""
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import Project
+from runs import read_run
+
+
+@pytest.fixture
+def keeping(project: Project) -> Project:
+    """A project that keeps its results in a folder per machine."""
+    project.configure("accelbench_results = results")
+    return project
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shelf") / "results"
+
+
+@pytest.fixture
+def saved(keeping: Project, shelf: Path) -> Path:
+    """The file of a run that the project has saved; it is measured once for all tests."""
+    results = keeping.path / "results"
+    if shelf.exists():
+        shutil.copytree(shelf, results)
+    else:
+        keeping.run("--benchmark-save=quick")
+        shutil.copytree(results, shelf)
+    (path,) = files(results)
+    return path
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.json"))
+
+
+def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project) -> None:
+    first = keeping.run("--benchmark-save=quick")
+    second = keeping.run("--benchmark-save=quick")
+    assert (first.ret, second.ret) == (0, 0)
+    machine, paths = read_run(files(keeping.path / "results")[0]).machine, files(keeping.path / "results")
+    assert [str(path.relative_to(keeping.path)) for path in paths] == [
+        f"results/{machine}/0001_quick.json",
+        f"results/{machine}/0002_quick.json",
+    ]
+    second.stdout.fnmatch_lines([f"saved in results/{machine}/0002_quick.json; render it with: accelbench report"])
+
+
+def test_runs_are_numbered_on_after_the_last_number_of_four_digits(keeping: Project, saved: Path) -> None:
+    saved.rename(saved.with_name("9999_quick.json"))
+    assert [keeping.run("--benchmark-save=quick").ret for _ in range(2)] == [0, 0]
+    assert [path.name for path in files(keeping.path / "results")] == [
+        "10000_quick.json",
+        "10001_quick.json",
+        "9999_quick.json",
+    ]
+
+
+def test_a_project_that_asks_for_no_results_folder_keeps_pytest_benchmarks_own(project: Project) -> None:
+    result = project.run("--benchmark-save=quick")
+    (path,) = files(project.path / ".benchmarks")
+    assert path.parent.parent == project.path / ".benchmarks"
+    shown = path.relative_to(project.path)
+    result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report {shown}"])
+
+
+def test_a_storage_that_the_user_names_is_left_as_it_is(keeping: Project) -> None:
+    keeping.run("--benchmark-autosave", "--benchmark-storage=elsewhere")
+    (path,) = files(keeping.path / "elsewhere")
+    assert path.parent.parent == keeping.path / "elsewhere"
+    assert not (keeping.path / "results").exists()
+
+
+def test_a_session_that_saves_nothing_makes_no_results_folder(keeping: Project) -> None:
+    assert keeping.run().ret == 0
+    assert not (keeping.path / "results").exists()
+
+
+def test_a_saved_run_follows_the_schema(saved: Path) -> None:
+    run = read_run(saved)
+    (trial,) = run.trials
+    assert (trial.id, trial.module, trial.workload, trial.unit) == (
+        "test_pace.py::test_walk",
+        "test_pace",
+        "walk",
+        "step",
+    )
+    assert [arm.outcome for arm in trial.arms] == ["measured", "measured"]
+    assert run.environment.configuration["numpy.version"]
+    assert run.interrupted is False
+
+
+def test_a_measured_arm_takes_less_than_four_kibibytes(keeping: Project) -> None:
+    keeping.benchmark("slow", "quick", "brisk", "swift", "rapid", "fleet")
+    keeping.run("--benchmark-save=quick")
+    (path,) = files(keeping.path / "results")
+    measured = [arm for trial in read_run(path).trials for arm in trial.arms if arm.timing]
+    assert len(measured) == 6
+    assert path.stat().st_size / len(measured) < 4096
+
+
+def test_a_file_names_neither_the_host_nor_the_folder_it_was_made_in(keeping: Project) -> None:
+    keeping.run("--benchmark-save=quick")
+    (path,) = files(keeping.path / "results")
+    document = json.loads(path.read_text())
+    assert "node" not in document["machine_info"]
+    assert not [key for key in document["machine_info"]["cpu"] if key.startswith("hz_")]
+    assert str(keeping.path) not in path.read_text()
+    assert not platform.node() or f'"{platform.node()}"' not in path.read_text()
+
+
+def test_other_benchmarks_of_the_session_are_left_alone(project: Project) -> None:
+    project.write("test_pace.py", "def test_other(benchmark): benchmark(sum, [1, 2])\n")
+    assert project.run("--benchmark-json=out.json", "--benchmark-max-time=0.01").ret == 0
+    document = json.loads((project.path / "out.json").read_text())
+    assert "accelbench" not in document
+    assert "node" in document["machine_info"]
+
+
+def test_benchmark_compare_puts_the_last_run_beside_this_one_without_a_warning(keeping: Project, saved: Path) -> None:
+    jittered = json.loads(saved.read_text())
+    jittered["machine_info"]["cpu"]["hz_actual_friendly"] = "1.2345 GHz"
+    saved.write_text(json.dumps(jittered))
+    result = keeping.run("--benchmark-compare")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines_random(["*pace-quick[]] (0001_quick)*", "*pace-quick[]] (NOW)*"])
+    assert "made with another" not in result.stderr.str() + result.stdout.str()
+
+
+def test_benchmark_compare_says_in_words_what_changed_since(keeping: Project, saved: Path) -> None:
+    older = json.loads(saved.read_text())
+    older["machine_info"]["python_version"] = "3.0.1"
+    saved.write_text(json.dumps(older))
+    keeping.write("below/test_below.py", "def test_below(): pass\n")
+    result = keeping.run("--benchmark-compare", "--rootdir=.", "-c", keeping.path / "tox.ini")
+    assert result.ret == 0
+    result.stderr.fnmatch_lines(["*the earlier run was made with another python_version;*"])
+
+
+@pytest.mark.parametrize("by", ["path", "storage"])
+def test_pytest_benchmarks_own_command_reads_the_files(keeping: Project, saved: Path, by: str) -> None:
+    where = [str(saved)] if by == "path" else []
+    storage = [] if by == "path" else [f"--storage={saved.parent}"]
+    command = [sys.executable, "-m", "pytest_benchmark", *storage, "compare", *where]
+    printed = subprocess.run(command, cwd=keeping.path, capture_output=True, text=True, check=True).stdout
+    assert "test_walk[pace-quick]" in printed
+
+
+def test_groups_can_be_made_by_parameter(keeping: Project) -> None:
+    result = keeping.run("--benchmark-group-by=param:pace")
+    result.stdout.fnmatch_lines(["*benchmark 'pace=quick': 1 tests*", "*benchmark 'pace=slow': 1 tests*"])
+
+
+SPOILED = """
+import pathlib, shutil
+
+
+def test_zzz_the_folder_goes_away():
+    (folder,) = pathlib.Path("results").iterdir()
+    {deed}
+"""
+
+
+def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
+    keeping: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spare = keeping.path / "spare"
+    spare.mkdir()
+    monkeypatch.setenv("TMPDIR", str(spare))
+    keeping.write("test_zzz.py", SPOILED.format(deed="shutil.rmtree(folder); folder.touch()"))
+    result = keeping.run_subprocess("--benchmark-save=quick")
+    assert result.ret == 2
+    (kept,) = files(spare)
+    assert len(read_run(kept).trials) == 1
+    result.stdout.fnmatch_lines(
+        [
+            "walk * quick *×*–*",
+            f"the run could not be saved (Not a directory); it is kept in {kept}: make room and move it*",
+        ]
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit on file sizes to set")
+def test_a_file_cut_off_by_a_full_disk_is_not_left_among_the_results(keeping: Project) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+    keeping.write("test_zzz.py", SPOILED.format(deed=limit))
+    result = keeping.run_subprocess("--benchmark-save=quick", "-p", "no:cacheprovider")
+    assert result.ret == 2
+    assert files(keeping.path / "results") == []
+    assert list((keeping.path / "results").rglob("*.journal"))  # with which the run is continued
+    result.stdout.fnmatch_lines(["the run could not be saved (File too large), nor kept in *; make room and run again"])
+
+
+def test_a_number_that_is_none_in_another_tests_facts_does_not_spoil_the_file(keeping: Project) -> None:
+    keeping.write(
+        "test_own.py",
+        "def test_own(benchmark):\n    benchmark.extra_info['loss'] = float('nan')\n    benchmark(lambda: None)\n",
+    )
+    result = keeping.run("--benchmark-save=mixed", "--benchmark-max-time=0.01")
+    (path,) = files(keeping.path / "results")
+    assert result.ret == 0
+    assert [trial.workload for trial in read_run(path).trials] == ["walk"]
+    assert None in [entry["extra_info"].get("loss", 0) for entry in json.loads(path.read_text())["benchmarks"]]

@@ -1,0 +1,68 @@
+"""Finding and opening result files."""
+
+import pytest
+from runs import STORED, arm, run, save, trial
+
+from accelbench.errors import BadInput, UnreadableResult
+from accelbench.results import find_results
+
+SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
+
+
+def test_a_file_is_one_result_named_without_its_number(tmp_path):
+    path = save(SIMPLE, tmp_path / "0012_my_quick_run.json")
+    (result,) = find_results(path).results
+    assert (result.name, result.number, result.path) == ("my_quick_run", 12, str(path))
+
+
+def test_a_file_without_a_number_keeps_its_whole_name(tmp_path):
+    (result,) = find_results(save(SIMPLE, tmp_path / "output.json")).results
+    assert (result.name, result.number) == ("output", 0)
+
+
+def test_the_newest_run_comes_first_whatever_machine_and_number(tmp_path):
+    save(SIMPLE, tmp_path / "a" / "0009_old.json", taken="2026-01-01T10:00:00+00:00")
+    save(SIMPLE, tmp_path / "b" / "0001_new.json", taken="2026-01-01T12:30:00+02:00")
+    save(SIMPLE, tmp_path / "b" / "0002_newer.json", taken="2026-01-01T11:00:00")
+    save(SIMPLE, tmp_path / "b" / "0003_timeless.json", taken=None)
+    save(SIMPLE, tmp_path / "b" / "0004_timeless.json", taken="yesterday")
+    found = find_results(tmp_path)
+    assert [result.number for result in found.results] == [2, 1, 9, 4, 3]
+    assert found.unreadable == []
+
+
+def test_bad_files_beside_good_ones_are_told_apart(tmp_path):
+    save(SIMPLE, tmp_path / "0001_good.json")
+    (tmp_path / "0002_cut.json").write_text('{"accelbench":')
+    (tmp_path / "README.md").write_text("no result")
+    found = find_results(str(tmp_path))
+    assert [result.name for result in found.results] == ["good"]
+    assert ["0002_cut.json" in str(error) for error in found.unreadable] == [True]
+
+
+def test_one_bad_file_alone_says_what_is_wrong_with_it(tmp_path):
+    (tmp_path / "0001_theirs.json").write_text("{}")
+    with pytest.raises(UnreadableResult, match="not a result of accelbench"):
+        find_results(tmp_path)
+
+
+def test_bad_files_alone_are_counted(tmp_path):
+    (tmp_path / "0001_theirs.json").write_text("{}")
+    (tmp_path / "0002_cut.json").write_text("{")
+    with pytest.raises(BadInput, match=r"none of its 2 JSON files can be read; the first: .*0001_theirs"):
+        find_results(tmp_path)
+
+
+def test_a_folder_without_results_says_how_to_make_some(tmp_path):
+    with pytest.raises(BadInput, match="no results here; make some with pytest benchmarks/"):
+        find_results(tmp_path)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BadInput, match="nowhere: no such file or folder"):
+        find_results(tmp_path / "nowhere")
+
+
+def test_the_stored_samples_are_found():
+    names = [result.name for result in find_results(STORED.parent).results]
+    assert names == ["run_whole_suite", "run_v1", "run_every_field"]

@@ -1,0 +1,116 @@
+"""The study of the agreement between runs."""
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import runs
+
+from accelbench.errors import BadInput
+from accelbench.results import find_results
+from studies import agreement
+from studies.agreement import Agreement, count_agreement, find_runs, table
+
+
+def _save(folder: Path, number: int, *effects: tuple[float, float, float | None, str], **fields: Any) -> Path:
+    """Write a run with a trial of one technique for each effect."""
+    trials = [
+        runs.trial(
+            runs.arm({"amp": "fp32"}, 1.0), runs.arm({"amp": "bf16"}, 1.0, effect=runs.effect(*effect)),
+            id=f"benchmarks/test_amp.py::test_amp[net-{place}]",
+        )
+        for place, effect in enumerate(effects)
+    ]  # fmt: skip
+    return runs.save(runs.run(*trials, **fields), folder / f"{number:04}_quick.json")
+
+
+def _agreements(folder: Path) -> list[Agreement]:
+    return list(count_agreement(find_results(folder).results))
+
+
+def test_every_pair_of_runs_counts_in_every_effect_that_both_measured(tmp_path):
+    _save(tmp_path, 1, (2.0, 1.9, 2.1, "faster"), (1.0, 0.5, 2.0, "undecided"))
+    _save(tmp_path, 2, (2.05, 2.0, 2.1, "faster"), (1.0, 0.5, 2.0, "undecided"))
+    _save(tmp_path, 3, (2.3, 2.2, 2.4, "faster"))
+    (found,) = _agreements(tmp_path)
+    assert (found.runs, found.pairs, found.disjoint, found.opposite.total()) == (3, 4, 2, 0)
+    assert (found.comparisons, found.decided) == (5, 3)
+
+
+def test_intervals_that_touch_share_a_value_and_an_unbounded_one_shares_all_above_it(tmp_path):
+    _save(tmp_path, 1, (2.0, 1.5, 2.1, "faster"), (3.0, 2.0, None, "faster"))
+    _save(tmp_path, 2, (2.5, 2.1, 3.0, "faster"), (9.0, 8.0, 9.5, "faster"))
+    (found,) = _agreements(tmp_path)
+    assert (found.pairs, found.disjoint) == (2, 0)
+
+
+def test_only_faster_against_slower_is_opposite(tmp_path):
+    _save(tmp_path, 1, (1.2, 1.1, 1.3, "faster"), (1.2, 1.1, 1.3, "faster"), (1.2, 1.1, 1.3, "faster"))
+    _save(tmp_path, 2, (0.8, 0.7, 0.9, "slower"), (1.0, 0.995, 1.005, "same"), (0.8, 0.6, 1.3, "undecided"))
+    (found,) = _agreements(tmp_path)
+    assert found.opposite.total() == 1
+    *_, listed = table({"after": [found]})
+    assert "`test_amp.py::test_amp[net-0]: amp bf16 against amp fp32`, 1" in listed
+
+
+def test_the_half_width_is_the_median_over_all_effects_unbounded_ones_included(tmp_path):
+    _save(tmp_path, 1, (1.0, 1 / 1.1, 1.1, "undecided"))
+    _save(tmp_path, 2, (1.0, 1 / 1.2, 1.2, "undecided"), (1.0, 0.0, None, "undecided"))
+    (found,) = _agreements(tmp_path)
+    assert found.half_width == pytest.approx(0.2)
+    assert "| 20 % |" in list(table({"after": [found]}))[2]
+    unbounded = replace(found, half_width=math.inf)
+    assert "| unbounded |" in list(table({"after": [unbounded]}))[2]
+
+
+def test_runs_of_other_machines_or_of_other_sizes_are_not_compared(tmp_path):
+    for number, machine in enumerate(["one", "one", "two", "two", "three"], start=1):
+        speedup = float(number)
+        _save(tmp_path, number, (speedup, speedup - 0.1, speedup + 0.1, "faster"), machine=machine)
+    _save(tmp_path, 6, (9.0, 8.9, 9.1, "faster"), machine="one", settings={"size": "full"})
+    found = {each.machine: (each.runs, each.pairs, each.disjoint) for each in _agreements(tmp_path)}
+    assert found == {"one": (3, 1, 1), "two": (2, 1, 1)}
+
+
+def test_an_arm_without_a_speed_is_no_comparison(tmp_path):
+    wrong = runs.arm(
+        {"amp": "bf16"}, outcome="wrong-output", reason="too far", effect=runs.effect(2.0, 1.9, 2.1, "faster")
+    )
+    for number in (1, 2):
+        runs.save(runs.run(runs.trial(runs.arm({"amp": "fp32"}, 1.0), wrong)), tmp_path / f"{number:04}_quick.json")
+    (found,) = _agreements(tmp_path)
+    assert (found.pairs, found.comparisons, found.half_width) == (0, 0, math.inf)
+    assert "| 0 | – | 0 | – | unbounded |" in list(table({"after": [found]}))[2]
+
+
+def test_a_file_that_is_given_twice_counts_once(tmp_path):
+    file = _save(tmp_path, 1, (2.0, 1.9, 2.1, "faster"))
+    found = find_runs([str(tmp_path), str(file)])
+    assert len(found) == 1
+    with pytest.raises(BadInput, match="found runs of: example-2c-8g; expected at least two runs of one machine"):
+        list(count_agreement(found))
+
+
+def test_the_command_writes_both_groups_into_the_page(tmp_path, monkeypatch, capsys):
+    for group, speedups in {"old": (1.0, 2.0), "new": (1.5, 1.5)}.items():
+        for number, speedup in enumerate(speedups, start=1):
+            _save(tmp_path / group, number, (speedup, speedup - 0.1, speedup + 0.1, "undecided"))
+    page = tmp_path / "page.md"
+    page.write_text("above\n<!-- agreement: begin -->\nold\n<!-- agreement: end -->\nbelow\n")
+    monkeypatch.setattr(agreement, "PAGE", page)
+    old, new = (str(tmp_path / group) for group in ("old", "new"))
+    monkeypatch.setattr(sys, "argv", ["agreement", new, "--before", old, "--write"])
+    agreement.main()
+    assert "| before | example-2c-8g | 2 | 1 | 1 (100 %) | 0 | 0 (0 %) | 7.8 % |" in page.read_text()
+    assert "| after | example-2c-8g | 2 | 1 | 0 (0 %) |" in page.read_text()
+    assert page.read_text().splitlines()[-1] == "below"
+    assert capsys.readouterr().out in page.read_text()
+
+
+def test_the_command_answers_bad_input_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["agreement", "--before", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit, match=r"studies\.agreement: .*nowhere: no such file or folder"):
+        agreement.main()

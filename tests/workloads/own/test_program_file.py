@@ -1,0 +1,130 @@
+"""A program in a file is found by its place, and whatever is wrong with the place or the file is one sentence."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelbench import Setting
+from accelbench.errors import BadInput
+from accelbench.workloads.program_file import find_user_workload, is_place
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "my_train.py"
+
+
+@pytest.fixture(autouse=True)
+def _imports_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(("my_", "broken_", "json_")):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_example_runs() -> None:
+    mine, _ = find_user_workload(f"{EXAMPLE}:build")
+    assert mine.name == "my_train.py:build"
+    arm = mine.build(Setting(), device="cpu")
+    assert len(arm.step()) == 8
+
+
+def test_a_workload_and_a_test_of_versions_are_found_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "my_versions.py").write_text(
+        "import accelbench\ntest_sum = accelbench.versions('tally', {'a': int, 'b': float})\n"
+        "mine = accelbench.program(int)\nx = 1"
+    )
+    compared, (technique,) = find_user_workload(f"{tmp_path}/my_versions.py:test_sum")
+    assert (compared.name, technique.levels) == ("tally", ("a", "b"))
+    assert find_user_workload(f"{tmp_path}/my_versions.py:mine")[0].name == "builtins:int"
+    with pytest.raises(BadInput, match=r"my_versions\.py:x has no program 'x'"):
+        find_user_workload(f"{tmp_path}/my_versions.py:x")
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("my_train.py", "there is no file 'my_train.py'; expected FILE.py:FUNCTION or package.module:FUNCTION"),
+        ("nowhere.py:build", "there is no file 'nowhere.py'"),
+        ("no_such.module:build", "there is no module 'no_such.module' here or on Python's path"),
+        (f"{EXAMPLE}:make", "has no program 'make'; expected .*functions there that build one: build"),
+    ],
+)
+def test_a_place_without_a_program_is_refused(place: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        find_user_workload(place)
+
+
+def test_a_file_that_is_no_python_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "broken_prose.py").write_text("to train or not to train")
+    with pytest.raises(BadInput, match="is no Python program: invalid syntax"):
+        find_user_workload(f"{tmp_path}/broken_prose.py:build")
+
+
+def test_a_file_that_fails_when_it_is_imported_says_why(tmp_path: Path) -> None:
+    (tmp_path / "broken_import.py").write_text("import no_such_package\ndef build() -> Program: ...")
+    mine, _ = find_user_workload(f"{tmp_path}/broken_import.py:build")
+    with pytest.raises(BadInput, match=r"broken_import\.py cannot be imported: ModuleNotFoundError: No module named"):
+        mine.build(Setting())
+
+
+def test_a_file_that_is_called_like_a_module_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("def build() -> 'Program': ...")
+    with pytest.raises(BadInput, match=r"json\.py has the name of the module .*: give it another name"):
+        find_user_workload(f"{tmp_path}/json.py:build")[0].build(Setting())
+
+
+MINE = """
+from accelbench import Program
+{imports}
+def main():
+    raise SystemExit("this was run")
+
+def parts():
+    return Program(model=None, loader=None, step=None)
+
+def build():
+    program = parts()
+    return program
+
+{more}
+"""
+
+
+def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path) -> None:
+    (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=""))
+    sentence = r"main was not run, since nothing in it makes a Program; .*that build one: parts and build"
+    with pytest.raises(BadInput, match=sentence):
+        find_user_workload(f"{tmp_path}/my_script.py:main")
+    assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
+
+
+def test_a_file_with_one_builder_needs_no_function(tmp_path: Path) -> None:
+    (tmp_path / "my_one.py").write_text("from accelbench import Program\ndef make() -> Program: ...\ndef main(): ...")
+    assert find_user_workload(f"{tmp_path}/my_one.py")[0].name == "my_one.py:make"
+    (tmp_path / "my_two.py").write_text(MINE.format(imports="", more=""))
+    with pytest.raises(BadInput, match=r"names a file, and no function in it; .*: parts and build"):
+        find_user_workload(f"{tmp_path}/my_two.py")
+
+
+def test_a_module_of_a_package_is_found_by_its_name_and_may_import_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "my_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "data.py").write_text("SIZE = 3")
+    (package / "train.py").write_text(MINE.format(imports="from .data import SIZE", more="assert SIZE == 3"))
+    monkeypatch.chdir(tmp_path)
+    for place in ("my_package.train:build", "my_package/train.py:build"):
+        mine, _ = find_user_workload(place)
+        with pytest.raises(BadInput, match="loader is a NoneType"):  # so it was imported, and built
+            mine.build(Setting())
+
+
+@pytest.mark.parametrize("place", ["train.py", "train.py:build", "package.train:build"])
+def test_a_place_is_told_from_the_name_of_a_workload(place: str) -> None:
+    assert is_place(place)
+    assert not is_place("cnn-train")
