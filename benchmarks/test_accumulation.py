@@ -6,12 +6,12 @@ batch do.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
     ("workload", "batch_size"), [pytest.param("long-bert-train", "4", marks=pytest.mark.slow), ("mlp-train", "32")]
 )
 @toggles("torch", "accumulation")
-def test_accumulation(measure, workload, batch_size, accumulation):
-    measure(workload, batch_size=batch_size, accumulation=accumulation)
+def test_accumulation(measure, workload, batch_size):
+    measure(workload, batch_size=batch_size)

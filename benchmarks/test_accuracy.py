@@ -7,15 +7,15 @@ small.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.slow
 @toggles("torch", "amp")
-def test_time_to_accuracy(measure, amp):
-    measure("digits-training", threads="1", amp=amp)
+def test_time_to_accuracy(measure):
+    measure("digits-training", threads="1")
 
 
 @toggles("tensorflow", "mixed_precision")
-def test_time_to_accuracy_keras(measure, mixed_precision):
-    measure("digits-training-keras", mixed_precision=mixed_precision)
+def test_time_to_accuracy_keras(measure):
+    measure("digits-training-keras")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 # Arrays of 36 MB: below 32 MiB, whether glibc returns memory at all depends on the largest array freed before.
 ELEMENTS = 9_000_000
@@ -10,5 +10,5 @@ ELEMENTS = 9_000_000
 
 @pytest.mark.slow
 @toggles("numpy", "malloc")
-def test_allocator(measure, malloc):
-    measure("vector-add", elements=ELEMENTS, malloc=malloc)
+def test_allocator(measure):
+    measure("vector-add", elements=ELEMENTS)

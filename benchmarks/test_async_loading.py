@@ -7,16 +7,16 @@ Loader processes are compared in test_workers.py.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("threads", ["1", "all"])
 @toggles("torch", "loading")
-def test_small_model(measure, threads, loading):
-    measure("image-training", model="cnn", workers="0", threads=threads, loading=loading)
+def test_small_model(measure, threads):
+    measure("image-training", model="cnn", workers="0", threads=threads)
 
 
 @pytest.mark.slow
 @toggles("torch", "loading")
-def test_large_model(measure, loading):
-    measure("image-training", images=16, batch_size="4", workers="0", threads="1", loading=loading)
+def test_large_model(measure):
+    measure("image-training", images=16, batch_size="4", workers="0", threads="1")

@@ -6,16 +6,16 @@ PyTorch has flash attention in 16 bits alone, and another fused kernel for float
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["long-bert-train", "bert-train"])
 @toggles("torch", "attention")
-def test_attention(measure, workload, attention):
-    measure(workload, attention=attention)
+def test_attention(measure, workload):
+    measure(workload)
 
 
 @pytest.mark.slow
 @toggles("torch", "attention")
-def test_attention_in_bfloat16(measure, attention):
-    measure("long-bert-train", attention=attention, amp="bf16")
+def test_attention_in_bfloat16(measure):
+    measure("long-bert-train", amp="bf16")

@@ -6,7 +6,7 @@ Every combination is measured, all of them in every round, and the report takes 
 
 import pytest
 
-from harness import factorial
+from accelbench import factorial
 
 
 def usual_and_large(host):
@@ -15,21 +15,21 @@ def usual_and_large(host):
 
 @pytest.mark.parametrize("workload", ["cnn-train", pytest.param("resnet18-train", marks=pytest.mark.slow)])
 @factorial("torch", amp="bf16", memory_format="channels-last")
-def test_precision_and_layout(measure, workload, amp, memory_format):
-    measure(workload, amp=amp, memory_format=memory_format)
+def test_precision_and_layout(measure, workload):
+    measure(workload)
 
 
 @factorial("torch", amp="bf16", memory_format="channels-last", batch_size="32")
-def test_precision_layout_and_batch(measure, amp, memory_format, batch_size):
-    measure("cnn-train", amp=amp, memory_format=memory_format, batch_size=batch_size)
+def test_precision_layout_and_batch(measure):
+    measure("cnn-train")
 
 
 @pytest.mark.slow
 @factorial("torch", amp="bf16", memory_format="channels-last", batch_size=usual_and_large)
-def test_precision_layout_and_large_batch(measure, amp, memory_format, batch_size):
-    measure("resnet50-train", tf32="highest", amp=amp, memory_format=memory_format, batch_size=batch_size)
+def test_precision_layout_and_large_batch(measure):
+    measure("resnet50-train", tf32="highest")
 
 
 @factorial("torch", array_library="torch-cpu", vectorise="matmul")
-def test_library_and_form(measure, array_library, vectorise):
-    measure("distance-matrix", array_library=array_library, vectorise=vectorise)
+def test_library_and_form(measure):
+    measure("distance-matrix")

@@ -5,7 +5,7 @@ Arms are compared per item. Every size runs full training steps, so the limit fo
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from harness import toggles
     ],
 )
 @toggles("torch", "batch_size")
-def test_batch_size(measure, workload, batch_size):
-    measure(workload, batch_size=batch_size)
+def test_batch_size(measure, workload):
+    measure(workload)
 
 
 @toggles("tensorflow", "batch_size")
-def test_batch_size_keras(measure, batch_size):
-    measure("cnn-train-keras", batch_size=batch_size)
+def test_batch_size_keras(measure):
+    measure("cnn-train-keras")

@@ -6,16 +6,16 @@ one. Where a single operation fills the whole device, there is nothing left to g
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["inception-inference", "inception-train"])
 @toggles("torch", "branches")
-def test_branches(measure, workload, branches):
-    measure(workload, branches=branches)
+def test_branches(measure, workload):
+    measure(workload)
 
 
 @pytest.mark.parametrize("workload", ["inception-inference-keras", "inception-train-keras"])
 @toggles("tensorflow", "branches")
-def test_branches_keras(measure, workload, branches):
-    measure(workload, branches=branches)
+def test_branches_keras(measure, workload):
+    measure(workload)

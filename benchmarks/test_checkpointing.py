@@ -6,10 +6,10 @@ tokens, weights and their gradients are most of the memory, and there is little 
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(("workload", "batch_size"), [("long-bert-train", "4"), ("bert-train", "1")])
 @toggles("torch", "activation_checkpointing")
-def test_activation_checkpointing(measure, workload, batch_size, activation_checkpointing):
-    measure(workload, batch_size=batch_size, activation_checkpointing=activation_checkpointing)
+def test_activation_checkpointing(measure, workload, batch_size):
+    measure(workload, batch_size=batch_size)

@@ -8,12 +8,12 @@ search in any of the three: `max-autotune` then skips, since it would compile as
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
     "workload", ["chain-torch", pytest.param("narrow-mlp-train", marks=pytest.mark.slow), "matmul-torch"]
 )
 @toggles("torch", "compile")
-def test_compile(measure, workload, compile):  # noqa: A002  the technique's name
-    measure(workload, compile=compile)
+def test_compile(measure, workload):
+    measure(workload)

@@ -6,12 +6,12 @@ busy while the host launches: the control.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
     ("workload", "batch_size"), [("resnet18-train", "1"), ("bert-train", "8"), ("resnet50-train", "64")]
 )
 @toggles("torch", "cuda_graphs")
-def test_cuda_graphs(measure, workload, batch_size, cuda_graphs):
-    measure(workload, batch_size=batch_size, cuda_graphs=cuda_graphs)
+def test_cuda_graphs(measure, workload, batch_size):
+    measure(workload, batch_size=batch_size)

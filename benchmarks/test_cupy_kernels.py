@@ -8,23 +8,23 @@ device. All of it needs CUDA: elsewhere every arm skips, saying so.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("elements", [10**4, 10**7])
 @pytest.mark.parametrize("workload", ["elementwise-chain", "vector-add"])
 @toggles("cupy", "kernels")
-def test_kernels(measure, workload, elements, kernels):
-    measure(workload, elements=elements, kernels=kernels)
+def test_kernels(measure, workload, elements):
+    measure(workload, elements=elements)
 
 
 @pytest.mark.parametrize(("workload", "elements"), [("elementwise-chain", 10**4), ("matrix-product", 10**7)])
 @toggles("cupy", "memory_pool")
-def test_memory_pool(measure, workload, elements, memory_pool):
-    measure(workload, elements=elements, array_library="resident", memory_pool=memory_pool)
+def test_memory_pool(measure, workload, elements):
+    measure(workload, elements=elements, array_library="resident")
 
 
 @pytest.mark.parametrize("elements", [10**5, 10**7])
 @toggles("cupy", "streams")
-def test_streams(measure, elements, streams):
-    measure("independent-chains-cupy", elements=elements, streams=streams)
+def test_streams(measure, elements):
+    measure("independent-chains-cupy", elements=elements)

@@ -2,17 +2,17 @@
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("elements", [10**3, 10**4, 10**5, 10**6, 10**7, 10**8])
 @pytest.mark.parametrize("workload", ["vector-add", "elementwise-chain", "matrix-product", "fft", "sort", "reduction"])
 @toggles("cupy", "array_library")
-def test_cupy_numpy(measure, workload, elements, array_library):
-    measure(workload, elements=elements, array_library=array_library)
+def test_cupy_numpy(measure, workload, elements):
+    measure(workload, elements=elements)
 
 
 @pytest.mark.parametrize("elements", [10**3, 10**4, 10**5, 10**6])  # of larger ones NumPy's take minutes
 @toggles("cupy", "array_library")
-def test_singular_values(measure, elements, array_library):
-    measure("svd", elements=elements, array_library=array_library)
+def test_singular_values(measure, elements):
+    measure("svd", elements=elements)

@@ -7,10 +7,10 @@ the accelerator needs CUDA and torchvision. One process decodes: loader processe
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("side", [96, 224])
 @toggles("torch", "decode")
-def test_decode(measure, side, decode):
-    measure("image-loading", side=side, workers="0", decode=decode)
+def test_decode(measure, side):
+    measure("image-loading", side=side, workers="0")

@@ -8,32 +8,32 @@ the start and with the rung below, in the same rounds. A rung that cannot run he
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("model", [pytest.param("resnet18", marks=pytest.mark.slow), "bert"])
 @toggles("torch", "ladder")
-def test_ladder(measure, model, ladder):
-    measure("stacked-training", model=model, ladder=ladder)
+def test_ladder(measure, model):
+    measure("stacked-training", model=model)
 
 
 @pytest.mark.slow
 @toggles("torch", "accelerator_ladder")
-def test_ladder_resnet50(measure, accelerator_ladder):
-    measure("stacked-training-resnet50", accelerator_ladder=accelerator_ladder)
+def test_ladder_resnet50(measure):
+    measure("stacked-training-resnet50")
 
 
 @pytest.mark.slow
 @toggles("tensorflow", "ladder")
-def test_ladder_keras(measure, ladder):
-    measure("stacked-training-keras", ladder=ladder)
+def test_ladder_keras(measure):
+    measure("stacked-training-keras")
 
 
 @toggles("numpy", "ladder")
-def test_ladder_numpy(measure, ladder):
-    measure("stacked-chain", ladder=ladder)
+def test_ladder_numpy(measure):
+    measure("stacked-chain")
 
 
 @toggles("cupy", "ladder")
-def test_ladder_cupy(measure, ladder):
-    measure("elementwise-chain", ladder=ladder)
+def test_ladder_cupy(measure):
+    measure("elementwise-chain")

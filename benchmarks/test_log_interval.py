@@ -7,21 +7,21 @@ steps this small gain nothing from more.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @toggles("torch", "log_interval")
-def test_log_interval(measure, log_interval):
-    measure("logged-training", threads="1", log_interval=log_interval)
+def test_log_interval(measure):
+    measure("logged-training", threads="1")
 
 
 @pytest.mark.slow
 @toggles("torch", "log_by")
-def test_log_by(measure, log_by):
-    measure("logged-training", threads="1", log_by=log_by)
+def test_log_by(measure):
+    measure("logged-training", threads="1")
 
 
 @pytest.mark.slow
 @toggles("tensorflow", "log_interval")
-def test_log_interval_keras(measure, log_interval):
-    measure("logged-training-keras", log_interval=log_interval)
+def test_log_interval_keras(measure):
+    measure("logged-training-keras")

@@ -7,10 +7,10 @@ size an epoch has few steps, over which the cost of beginning an epoch is spread
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["dense-epoch-keras", "cnn-epoch-keras"])
 @toggles("tensorflow", "loop")
-def test_loop(measure, workload, loop):
-    measure(workload, loop=loop)
+def test_loop(measure, workload):
+    measure(workload)

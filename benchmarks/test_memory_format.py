@@ -7,7 +7,7 @@ nothing to lay out: the control. What format and precision bring only together i
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from harness import toggles
     ],
 )
 @toggles("torch", "memory_format")
-def test_memory_format(measure, workload, amp, memory_format):
-    measure(workload, amp=amp, memory_format=memory_format)
+def test_memory_format(measure, workload, amp):
+    measure(workload, amp=amp)
 
 
 @toggles("torch", "memory_format")
-def test_memory_format_without_images(measure, memory_format):
-    measure("mlp-train", memory_format=memory_format)
+def test_memory_format_without_images(measure):
+    measure("mlp-train")

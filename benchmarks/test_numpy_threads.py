@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
@@ -15,5 +15,5 @@ from harness import toggles
     ],
 )
 @toggles("numpy", "threads")
-def test_numpy_threads(measure, workload, elements, threads):
-    measure(workload, elements=elements, threads=threads)
+def test_numpy_threads(measure, workload, elements):
+    measure(workload, elements=elements)

@@ -6,10 +6,10 @@ eight tensors: whatever is done to its optimiser, the step hardly changes.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["narrow-mlp-train", "cnn-train"])
 @toggles("torch", "optimizer")
-def test_optimizer(measure, workload, optimizer):
-    measure(workload, optimizer=optimizer)
+def test_optimizer(measure, workload):
+    measure(workload)

@@ -7,20 +7,20 @@ once leaves the longest of the three.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("side", [64, 512])
 @toggles("torch", "overlap")
-def test_two_computations(measure, side, overlap):
-    measure("independent-products", side=side, overlap=overlap)
+def test_two_computations(measure, side):
+    measure("independent-products", side=side)
 
 
 @toggles("torch", "both_devices")
-def test_host_and_device(measure, both_devices):
-    measure("host-and-device-products", both_devices=both_devices)
+def test_host_and_device(measure):
+    measure("host-and-device-products")
 
 
 @toggles("torch", "streams")
-def test_copy_and_compute(measure, streams):
-    measure("chunked-products", streams=streams)
+def test_copy_and_compute(measure):
+    measure("chunked-products")

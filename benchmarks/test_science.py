@@ -6,7 +6,7 @@ energy, momentum, heat and mass are conserved, and the integral is known.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 PROBLEMS = [
     ("n-body", 256),
@@ -24,11 +24,11 @@ PROBLEMS = [
 
 @pytest.mark.parametrize(("workload", "elements"), PROBLEMS)
 @toggles("torch", "array_library")
-def test_science_torch(measure, workload, elements, array_library):
-    measure(workload, elements=elements, array_library=array_library)
+def test_science_torch(measure, workload, elements):
+    measure(workload, elements=elements)
 
 
 @pytest.mark.parametrize(("workload", "elements"), PROBLEMS)
 @toggles("cupy", "array_library")
-def test_science_cupy(measure, workload, elements, array_library):
-    measure(workload, elements=elements, array_library=array_library)
+def test_science_cupy(measure, workload, elements):
+    measure(workload, elements=elements)

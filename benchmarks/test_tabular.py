@@ -4,19 +4,19 @@ Regression on house prices, a step being an epoch. Batch sizes are compared on a
 single rows stays short. The CPU works with one thread, since a second one has nothing to do in steps this small.
 """
 
-from harness import toggles
+from accelbench import toggles
 
 
 @toggles("torch", "batch_size")
-def test_batch_size(measure, batch_size):
-    measure("house-prices-train", rows=128, threads="1", batch_size=batch_size)
+def test_batch_size(measure):
+    measure("house-prices-train", rows=128, threads="1")
 
 
 @toggles("torch", "amp")
-def test_mixed_precision(measure, amp):
-    measure("house-prices-train", threads="1", amp=amp)
+def test_mixed_precision(measure):
+    measure("house-prices-train", threads="1")
 
 
 @toggles("torch", "device")
-def test_device(measure, device):
-    measure("house-prices-train", threads="1", device=device)
+def test_device(measure):
+    measure("house-prices-train", threads="1")

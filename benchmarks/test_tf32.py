@@ -6,12 +6,12 @@ convolve in TensorFloat-32. Elementwise operations have neither: the control.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
     "workload", ["bert-train", pytest.param("resnet50-train", marks=pytest.mark.slow), "matmul-torch", "chain-torch"]
 )
 @toggles("torch", "tf32")
-def test_tf32(measure, workload, tf32):
-    measure(workload, tf32=tf32)
+def test_tf32(measure, workload):
+    measure(workload)

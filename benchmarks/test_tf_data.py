@@ -11,51 +11,51 @@ anew, so a pipeline that tunes itself starts afresh in each, which weighs the mo
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @toggles("tensorflow", "source")
-def test_source(measure, source):
-    measure("tf-image-loading", source=source)
+def test_source(measure):
+    measure("tf-image-loading")
 
 
 @toggles("tensorflow", "parallel_map")
-def test_parallel_map(measure, parallel_map):
-    measure("tf-image-loading", parallel_map=parallel_map)
+def test_parallel_map(measure):
+    measure("tf-image-loading")
 
 
 @toggles("tensorflow", "default_optimizations")
-def test_default_optimizations(measure, default_optimizations):
-    measure("tf-image-loading", default_optimizations=default_optimizations)
+def test_default_optimizations(measure):
+    measure("tf-image-loading")
 
 
 @toggles("tensorflow", "prefetch")
-def test_prefetch(measure, prefetch):
-    measure("tf-image-loading", prefetch=prefetch)
+def test_prefetch(measure):
+    measure("tf-image-loading")
 
 
 @toggles("tensorflow", "cache")
-def test_cache(measure, cache):
-    measure("tf-image-loading", cache=cache)
+def test_cache(measure):
+    measure("tf-image-loading")
 
 
 @toggles("tensorflow", "interleave")
-def test_interleave(measure, interleave):
-    measure("tf-image-loading", source="tfrecord", interleave=interleave)
+def test_interleave(measure):
+    measure("tf-image-loading", source="tfrecord")
 
 
 @toggles("tensorflow", "vectorised_map")
-def test_vectorised_map(measure, vectorised_map):
-    measure("tf-image-loading", cache="memory", vectorised_map=vectorised_map)
+def test_vectorised_map(measure):
+    measure("tf-image-loading", cache="memory")
 
 
 @pytest.mark.slow
 @toggles("tensorflow", "shuffle_buffer")
-def test_shuffle_buffer(measure, shuffle_buffer):
-    measure("tf-image-loading", source="tfrecord", shuffle_buffer=shuffle_buffer)
+def test_shuffle_buffer(measure):
+    measure("tf-image-loading", source="tfrecord")
 
 
 @pytest.mark.slow
 @toggles("tensorflow", "pipeline")
-def test_pipeline_into_training(measure, pipeline):
-    measure("tf-image-training", source="tfrecord", pipeline=pipeline)
+def test_pipeline_into_training(measure):
+    measure("tf-image-training", source="tfrecord")

@@ -5,23 +5,23 @@ All of it needs an accelerator: within the host's memory nothing is sent, and ev
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["mlp-train", "cnn-train"])
 @toggles("torch", "transfers")
-def test_batches(measure, workload, transfers):
-    measure(workload, transfers=transfers)
+def test_batches(measure, workload):
+    measure(workload)
 
 
 @pytest.mark.parametrize("operations", [4, 16])
 @toggles("torch", "intermediates")
-def test_intermediate_results(measure, operations, intermediates):
-    measure("operation-chain", operations=operations, intermediates=intermediates)
+def test_intermediate_results(measure, operations):
+    measure("operation-chain", operations=operations)
 
 
 @pytest.mark.parametrize("mebibytes", [1, 64])
 @pytest.mark.parametrize("workload", ["host-to-device-copy", "device-to-host-copy"])
 @toggles("torch", "pin_memory")
-def test_bandwidth(measure, workload, mebibytes, pin_memory):
-    measure(workload, mebibytes=mebibytes, pin_memory=pin_memory)
+def test_bandwidth(measure, workload, mebibytes):
+    measure(workload, mebibytes=mebibytes)

@@ -8,10 +8,10 @@ launch-bound training from larger batches. What gains from none of these is boun
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("model", ["cnn", pytest.param("resnet18", marks=pytest.mark.slow)])
 @toggles("torch", "relief")
-def test_utilisation(measure, model, relief):
-    measure("burdened-training", model=model, relief=relief)
+def test_utilisation(measure, model):
+    measure("burdened-training", model=model)

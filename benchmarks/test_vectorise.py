@@ -6,15 +6,15 @@ control: NumPy has vector instructions for them, and what is compiled here has n
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 WORKLOADS = ["distance-matrix", "row-normalisation"]
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @toggles("numpy", "vectorise")
-def test_vectorise_numpy(measure, workload, vectorise):
-    measure(workload, vectorise=vectorise)
+def test_vectorise_numpy(measure, workload):
+    measure(workload)
 
 
 @pytest.mark.parametrize(
@@ -22,18 +22,18 @@ def test_vectorise_numpy(measure, workload, vectorise):
     [("polynomial", 10**4), ("polynomial", 10**6), ("polynomial", 10**7), ("elementwise-chain", 10**6)],
 )
 @toggles("numpy", "expression_compiler")
-def test_expression_compiler(measure, workload, elements, expression_compiler):
-    measure(workload, elements=elements, expression_compiler=expression_compiler)
+def test_expression_compiler(measure, workload, elements):
+    measure(workload, elements=elements)
 
 
 @pytest.mark.parametrize("array_library", ["torch-cpu", "torch-accelerator"])
 @pytest.mark.parametrize("workload", WORKLOADS)
 @toggles("torch", "vectorise")
-def test_vectorise_torch(measure, workload, array_library, vectorise):
-    measure(workload, array_library=array_library, vectorise=vectorise)
+def test_vectorise_torch(measure, workload, array_library):
+    measure(workload, array_library=array_library)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @toggles("cupy", "vectorise")
-def test_vectorise_cupy(measure, workload, vectorise):
-    measure(workload, array_library="resident", vectorise=vectorise)
+def test_vectorise_cupy(measure, workload):
+    measure(workload, array_library="resident")

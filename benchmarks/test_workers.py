@@ -6,21 +6,21 @@ in which share of the time it waited for data.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["image-loading", "image-training"])
 @toggles("torch", "workers")
-def test_workers(measure, workload, workers):
-    measure(workload, workers=workers)
+def test_workers(measure, workload):
+    measure(workload)
 
 
 @toggles("torch", "persistent_workers")
-def test_persistent_workers(measure, persistent_workers):
-    measure("image-loading", persistent_workers=persistent_workers)
+def test_persistent_workers(measure):
+    measure("image-loading")
 
 
 @pytest.mark.slow
 @toggles("torch", "prefetch_factor")
-def test_prefetch_factor(measure, prefetch_factor):
-    measure("image-loading", prefetch_factor=prefetch_factor)
+def test_prefetch_factor(measure):
+    measure("image-loading")

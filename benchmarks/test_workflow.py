@@ -5,24 +5,24 @@ Of the steps data, model, loss, optimiser, training, evaluation, saving and load
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize(
     "workload", ["cnn-evaluation", pytest.param("resnet50-evaluation", marks=pytest.mark.slow), "mlp-evaluation"]
 )
 @toggles("torch", "inference")
-def test_evaluation(measure, workload, inference):
-    measure(workload, inference=inference)
+def test_evaluation(measure, workload):
+    measure(workload)
 
 
 @pytest.mark.parametrize("model", ["cnn", "resnet18"])
 @pytest.mark.parametrize("workload", ["checkpoint-save", "checkpoint-load"])
 @toggles("torch", "checkpoint_format")
-def test_checkpoint_format(measure, workload, model, checkpoint_format):
-    measure(workload, model=model, checkpoint_format=checkpoint_format)
+def test_checkpoint_format(measure, workload, model):
+    measure(workload, model=model)
 
 
 @toggles("torch", "mmap")
-def test_mapped_checkpoint(measure, mmap):
-    measure("checkpoint-load", model="resnet18", mmap=mmap)
+def test_mapped_checkpoint(measure):
+    measure("checkpoint-load", model="resnet18")

@@ -7,10 +7,10 @@ first call.
 
 import pytest
 
-from harness import toggles
+from accelbench import toggles
 
 
 @pytest.mark.parametrize("workload", ["mish-train-keras", "cnn-train-keras"])
 @toggles("tensorflow", "xla")
-def test_xla(measure, workload, xla):
-    measure(workload, xla=xla)
+def test_xla(measure, workload):
+    measure(workload)

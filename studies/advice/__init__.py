@@ -1,0 +1,1 @@
+"""How well `accelbench advise` decides, beside random search and Optuna, where every configuration is measured."""

@@ -1,0 +1,169 @@
+"""Count how well the intervals of several runs agree: `python -m studies.agreement RUN...` (seconds).
+
+Every two runs of one machine are compared in every effect that both measured. Given are result files, or folders of
+them. The runs that were made before trials were measured in visits stand beside them, unless --before names others.
+The table is printed; with --write it is put into studies/interval_evaluation.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from statistics import median
+
+from accelbench.errors import BadInput
+from accelbench.results import Result, find_results
+from accelbench.schema.result import Effect
+from accelbench.text import format_levels
+from accelbench.units import count, percent
+from studies.marked_tables import write_tables
+
+PAGE = Path(__file__).with_name("interval_evaluation.md")
+RESULTS = PAGE.parents[1] / "results"
+# The files up to this number in these folders, from the time when a trial was measured in one stretch.
+IN_ONE_STRETCH = {"amd-epyc-2c-24g-6aaf2b": 10, "amd-epyc-2c-24g-a1550a": 10}
+HEAD = (
+    "runs", "machine", "number of runs", "pairs of intervals", "share no value", "opposite verdicts", "decided",
+    "median half-width",
+)  # fmt: skip
+
+
+def runs_in_one_stretch() -> list[Result]:
+    """Return the committed runs whose trials were measured in one stretch."""
+    folders = {RESULTS / machine: last for machine, last in IN_ONE_STRETCH.items()}
+    return [run for folder, last in folders.items() for run in find_results(folder).results if run.number <= last]
+
+
+def find_runs(locations: Iterable[str]) -> list[Result]:
+    """Return the runs in files and folders, each file once."""
+    found = (run for location in locations for run in find_results(location).results)
+    return list({str(Path(run.path).resolve()): run for run in found}.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How well the runs of a machine agree: counts over pairs of runs and over all effects.
+
+    ``pairs`` are the pairs of intervals of one effect in two runs, ``disjoint`` those that share no value.
+    ``opposite`` counts by effect the pairs of which one is faster and the other slower. ``comparisons`` are the
+    effects of all runs, ``decided`` those with a verdict. ``half_width`` is the median over the effects: the share by
+    which the upper end of an interval is above its geometric middle, infinite if most intervals are unbounded.
+    """
+
+    machine: str
+    runs: int
+    pairs: int
+    disjoint: int
+    opposite: Counter[str] = field(default_factory=Counter)
+    comparisons: int
+    decided: int
+    half_width: float
+
+
+def count_agreement(results: Sequence[Result]) -> Iterator[Agreement]:
+    """Yield the agreement of the runs of each machine, of which there must be two.
+
+    Raises:
+        BadInput: no machine has two runs.
+    """
+    machines = Counter(result.run.machine for result in results)
+    if not any(number > 1 for number in machines.values()):
+        raise BadInput(
+            f"found runs of: {', '.join(machines) or 'no machine'}; expected at least two runs of one machine: "
+            "name more result files"
+        )
+    for machine, number in machines.items():
+        if number > 1:
+            yield _agreement(machine, [_effects(result) for result in results if result.run.machine == machine])
+
+
+def _agreement(machine: str, runs: list[dict[str, Effect]]) -> Agreement:
+    pairs = [(case, one[case], other[case]) for one, other in combinations(runs, 2) for case in one if case in other]
+    effects = [effect for run in runs for effect in run.values()]
+    return Agreement(
+        machine=machine,
+        runs=len(runs),
+        pairs=len(pairs),
+        disjoint=sum(one.low > other.upper or other.low > one.upper for _, one, other in pairs),
+        opposite=Counter(case for case, one, other in pairs if {one.verdict, other.verdict} == {"faster", "slower"}),
+        comparisons=len(effects),
+        decided=sum(effect.verdict != "undecided" for effect in effects),
+        half_width=median(map(_half_width, effects)) if effects else math.inf,
+    )
+
+
+def _effects(result: Result) -> dict[str, Effect]:
+    """Return a run's effects by what was compared: trial, levels, the other arm's levels, and what was set for all."""
+    settings = result.run.settings
+    size = f"{settings.get('size', '')} {settings.get('cache', 'hot')}"
+    found = {}
+    for trial in result.run.trials:
+        name = f"{trial.id.rpartition('/')[2]}: {{}} against {{}}"
+        shared = format_levels({**trial.problem, **trial.fixed})
+        for arm in trial.arms:
+            for effect in arm.effects if arm.outcome == "measured" else ():
+                case = name.format(format_levels(arm.levels), format_levels(effect.against))
+                found[f"{case}|{shared}|{size}"] = effect
+    return found
+
+
+def _half_width(effect: Effect) -> float:
+    return math.sqrt(effect.upper / effect.low) - 1 if effect.low else math.inf
+
+
+def table(groups: dict[str, list[Agreement]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table, and the effects with opposite verdicts below it."""
+    yield f"| {' | '.join(HEAD)} |"
+    yield f"|{'---|' * len(HEAD)}"
+    for group, agreements in groups.items():
+        for each in agreements:
+            cells = (
+                group, each.machine, count(each.runs), count(each.pairs), _share(each.disjoint, each.pairs),
+                count(each.opposite.total()), _share(each.decided, each.comparisons),
+                percent(each.half_width) if math.isfinite(each.half_width) else "unbounded",
+            )  # fmt: skip
+            yield f"| {' | '.join(cells)} |"
+    contrary = [
+        (group, each, case) for group, found in groups.items() for each in found for case in sorted(each.opposite)
+    ]
+    if contrary:
+        yield ""
+        yield "Effects that were faster in one run and slower in another, with the number of such pairs of runs:"
+        yield ""
+        for group, each, case in contrary:
+            yield f"- {group}, {each.machine}: `{case.partition('|')[0]}`, {each.opposite[case]}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{count(part)} ({percent(part / whole)})" if whole else "–"
+
+
+def main() -> None:
+    """Count, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="result files, or folders of them, that are judged")
+    parser.add_argument("--before", nargs="+", metavar="RUN", help="runs to stand beside them (the committed ones)")
+    parser.add_argument("--write", action="store_true", help="put the table into studies/interval_evaluation.md")
+    options = parser.parse_args()
+    try:
+        groups = {
+            "before": list(count_agreement(find_runs(options.before) if options.before else runs_in_one_stretch()))
+        }
+        if options.runs:
+            groups["after"] = list(count_agreement(find_runs(options.runs)))
+    except BadInput as error:
+        sys.exit(f"studies.agreement: {error}")
+    lines = list(table(groups))
+    print("\n".join(lines))
+    if options.write:
+        write_tables(PAGE, "agreement", lines)
+
+
+if __name__ == "__main__":
+    main()
