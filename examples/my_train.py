@@ -5,7 +5,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from harness import Program
+from accelbench import Program
 
 
 def build() -> Program:
