@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -101,20 +101,30 @@ class Workload:
 class Program:
     """A user's own program: a PyTorch model that learns from batches, or only computes with them.
 
-    ``step`` takes the model and a batch and returns the loss, a tensor of one number. The suite sends the batch to the
-    device, calls ``step``, under autocast if that is switched on, and then makes the backward pass and a step of
-    ``optimizer``, which holds the model's parameters. Without an optimizer the model does not learn: ``step`` runs
-    without gradients, and may return any tensor.
+    One of two functions does the work of a batch, which the suite has sent to the device:
 
-    ``loader`` is a ``torch.utils.data.DataLoader``; the baseline uses its batch size, worker processes and pinned
-    memory unless they are switched. An iteration is a whole epoch of at most ``batches`` batches.
+    - ``step(model, batch)`` returns the loss, a tensor of one number. The suite makes the backward pass and a step of
+      ``optimizer``, which holds the model's parameters. Without an optimizer the model does not learn: ``step`` runs
+      without gradients, and may return any tensor.
+    - ``train_step(batch)`` does the forward pass, the backward pass and the optimizer's step itself, and returns the
+      loss. It may clip gradients, accumulate them, or step a scheduler and several optimizers.
+
+    ``optimizer`` is one optimizer or a sequence of them. ``state`` holds whatever else changes while the program
+    learns: objects with ``state_dict`` and ``load_state_dict``, such as schedulers. All of them return to their first
+    state before outputs are compared.
+
+    ``loader`` is a ``torch.utils.data.DataLoader``, or anything else that yields the batches of an epoch each time that
+    it is iterated. The baseline is the program as it stands: its batch size, worker processes and pinned memory. An
+    iteration is an epoch of at most ``batches`` batches; None takes as few as can be timed.
     """
 
     model: Any
     loader: Any
-    step: Callable[[Any, Any], Any]
+    step: Callable[[Any, Any], Any] | None = None
+    train_step: Callable[[Any], Any] | None = None
     optimizer: Any = None
-    batches: int = 8
+    state: Sequence[Any] = ()
+    batches: int | None = None
 
 
 _WORKLOADS: dict[str, Workload] = {}
