@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from accelbench.core.arm import Arm, DeferredOutput, Work
     from accelbench.core.ladder import Ladder, ladder
     from accelbench.core.technique import Build, Host, Technique, technique
-    from accelbench.core.workload import Program, Setting, Workload, workload
+    from accelbench.core.workload import ArrayProgram, KerasProgram, Program, Setting, Workload, workload
     from accelbench.errors import AccelbenchError, BadInput, Unavailable
     from accelbench.measuring.attribute import attribute
     from accelbench.measuring.compare import CandidateResult, Comparison, compare
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from accelbench.results import effects as effects
     from accelbench.results import find_results as find_results
     from accelbench.results import tabulate_arms as tabulate_arms
+    from accelbench.workloads.arrays.user_program import array_program
+    from accelbench.workloads.tensorflow.user_program import keras_program
+    from accelbench.workloads.torch.training_libraries import from_accelerate, from_lightning, from_trainer
     from accelbench.workloads.torch.user_program import program
 
 __all__ = [
     "AccelbenchError",
     "Arm",
+    "ArrayProgram",
     "Attribution",
     "BadInput",
     "Build",
@@ -34,6 +38,7 @@ __all__ = [
     "DeferredOutput",
     "FactorialEffect",
     "Host",
+    "KerasProgram",
     "Ladder",
     "Program",
     "Setting",
@@ -41,9 +46,14 @@ __all__ = [
     "Unavailable",
     "Work",
     "Workload",
+    "array_program",
     "attribute",
     "compare",
     "factorial",
+    "from_accelerate",
+    "from_lightning",
+    "from_trainer",
+    "keras_program",
     "ladder",
     "program",
     "technique",
@@ -55,8 +65,8 @@ __all__ = [
 _READING = ("effects", "find_results", "tabulate_arms")
 _MODULES = {
     "core": (
-        *("Arm", "Build", "DeferredOutput", "Host", "Ladder", "Program", "Setting", "Technique", "Work", "Workload"),
-        *("ladder", "technique", "workload"),
+        *("Arm", "ArrayProgram", "Build", "DeferredOutput", "Host", "KerasProgram", "Ladder", "Program", "Setting"),
+        *("Technique", "Work", "Workload", "ladder", "technique", "workload"),
     ),
     "errors": ("AccelbenchError", "BadInput", "Unavailable"),
     "attribution": ("Attribution", "FactorialEffect"),
@@ -65,6 +75,9 @@ _MODULES = {
     "pytest_plugin.markers": ("factorial", "toggles"),
     "pytest_plugin.versions": ("versions",),
     "results": _READING,
+    "workloads.arrays.user_program": ("array_program",),
+    "workloads.tensorflow.user_program": ("keras_program",),
+    "workloads.torch.training_libraries": ("from_accelerate", "from_lightning", "from_trainer"),
     "workloads.torch.user_program": ("program",),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}

@@ -102,6 +102,7 @@ REASONS = (
     "are resident on the device already",
     "this training reads no loss",
     "cannot be learnt in 4 equal parts",
+    "makes its batches anew in every epoch",
 )
 
 

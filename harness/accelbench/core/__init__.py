@@ -1,9 +1,11 @@
 """The vocabulary as types: workload, technique, arm, trial."""
 
 from accelbench.core.arm import Arm, DeferredOutput, Work
+from accelbench.core.catalogue import annotate, keywords, matches, searched_texts
 from accelbench.core.ladder import Ladder, ladder, techniques_of
 from accelbench.core.technique import (
     MAX_BATCH,
+    PACKAGE,
     ROUNDING,
     Build,
     Host,
@@ -15,10 +17,13 @@ from accelbench.core.technique import (
     load_builtins,
     place_of_caller,
     register_techniques,
+    suggest_technique,
     technique,
 )
 from accelbench.core.trial import Contrast, Levels, OnProgress, Plan, Trial, against_baseline
 from accelbench.core.workload import (
+    ArrayProgram,
+    KerasProgram,
     Program,
     Setting,
     Workload,
@@ -27,15 +32,20 @@ from accelbench.core.workload import (
     register_workload,
     workload,
 )
+from accelbench.schema.result import AS_IS
 
 __all__ = [
+    "AS_IS",
     "MAX_BATCH",
+    "PACKAGE",
     "ROUNDING",
     "Arm",
+    "ArrayProgram",
     "Build",
     "Contrast",
     "DeferredOutput",
     "Host",
+    "KerasProgram",
     "Ladder",
     "Levels",
     "OnProgress",
@@ -47,17 +57,22 @@ __all__ = [
     "Work",
     "Workload",
     "against_baseline",
+    "annotate",
     "apply_all",
     "declared_for",
     "declared_workloads",
     "find_technique",
     "find_workload",
     "is_technique",
+    "keywords",
     "ladder",
     "load_builtins",
+    "matches",
     "place_of_caller",
     "register_techniques",
     "register_workload",
+    "searched_texts",
+    "suggest_technique",
     "technique",
     "techniques_of",
     "workload",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # every pytest session imports this module, and most measure 
     import numpy as np
 
 _FUNCTIONS = ("step", "reset", "verify", "inputs", "parameters", "close")
-_OPTIONAL_FUNCTIONS = ("observe", "feed")
+_OPTIONAL_FUNCTIONS = ("observe", "feed", "reseed")
 
 
 def nothing() -> None:
@@ -103,6 +103,11 @@ class Arm:
     name. An arm that is ``watched`` runs once more, alone, to measure how busy it keeps CPU and GPU, and the memory
     that all its processes hold. ``close`` disposes of the arm.
 
+    ``reseed`` is for an arm whose output depends on random numbers that a technique may draw in another way, as
+    dropout's are. It receives a number, and every reset that follows begins with the seed of that number; 0 is the
+    arm's own. If such an arm's output is too far from the baseline's, it may differ from it as far as seeds make it
+    differ from itself. ``remarks`` say what a reader of the trial must know of the arm.
+
     The other fields let the suite check that the arm does its work, and where. ``device`` is the label of the device on
     which the work is to run. ``inputs`` and ``parameters`` return the arrays that the step reads and those of the
     model, in any nesting, as they lie on their device. The inputs are changed between two steps, to see whether the
@@ -125,6 +130,8 @@ class Arm:
     inputs: Callable[[], Any] = no_arrays
     parameters: Callable[[], Any] = no_arrays
     feed: Callable[[Any], None] | None = None
+    reseed: Callable[[int], None] | None = None
+    remarks: tuple[Reason, ...] = ()
     work: Work | None = None
     close: Callable[[], None] = nothing
 

@@ -17,6 +17,7 @@ from accelbench.core.technique import (
 )
 from accelbench.errors import BadInput
 from accelbench.schema.result import ADDS
+from accelbench.text import hyphenate
 
 START = "start"
 Step = tuple[str, str]  # a technique and the level to which it is switched
@@ -38,6 +39,14 @@ class Ladder(Technique):
         for rung, (name, at) in _up_to(self.steps, level).items():
             computed = computed if find_technique(self.framework, name).compared_at(at) else rung
         return computed
+
+    def snippet_at(self, level: str, device: str = "cpu") -> str:
+        """Return the code that a user writes for this rung and those below it; a comment names what has no code."""
+        held = dict(_up_to(self.steps, level).values())
+        written = {step: find_technique(self.framework, step[0]).snippet_at(step[1], device) for step in held.items()}
+        if not any(written.values()):
+            return ""
+        return "\n".join(text or f"# {hyphenate(name)} {at}" for (name, at), text in written.items())
 
     def without(self, rungs: Collection[str]) -> Ladder:
         """Return the ladder without some rungs, such as those that this machine cannot run."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any, Literal, Protocol
 from accelbench.core.arm import Arm, require_arm
 from accelbench.errors import AccelbenchError, BadInput, BadLevels
 from accelbench.schema.reasons import first_line
+from accelbench.schema.result import AS_IS
 
 Kind = Literal["switch", "sweep", "device", "ablation"]
 
@@ -75,6 +78,9 @@ class Declaration:
             names of those that do. The outputs of the others are checked only for themselves.
         snippet: the code that a user writes for a level, or for ``"*"``, every level. ``{level}`` in it stands for the
             level, ``{device}`` for a device's kind. A level without a snippet is never recommended.
+        aliases: what else people call it: the option that they set, the function that they call, the field's word for
+            it, such as ``"num_workers"`` or ``"mixed precision"``. By them the technique is found: by ``accelbench
+            list``, by pytest's ``-k`` and on the page.
         not_recommended: why a level without a snippet, or ``"*"``, is never recommended.
         compiles: levels that are compiled, for seconds or minutes, when they are first called.
         memory_grows: whether levels are numbers of which larger ones take more memory: if one ran out of memory, larger
@@ -83,6 +89,10 @@ class Declaration:
             has the framework's devices as levels. An "ablation" takes a part of the work away, which explains where the
             time goes and is nothing to choose. Everything else is a "switch".
         deterministic: the level at which the framework uses only algorithms that repeat bit by bit.
+        is_usual: returns whether a process that sets nothing has a level already. It is asked in a worker.
+
+    Raises:
+        BadInput: ``snippet``, ``not_recommended`` or ``aliases`` hold something other than texts.
     """
 
     framework: str
@@ -93,11 +103,20 @@ class Declaration:
     parallelism: Callable[[str], int] | None = None
     same_output: bool | tuple[str, ...] = True
     snippet: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
     not_recommended: Mapping[str, str] = field(default_factory=dict)
     compiles: tuple[str, ...] = ()
     memory_grows: bool = False
     kind: Kind = "switch"
     deterministic: str = ""
+    is_usual: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        for name, given in (("snippet", self.snippet), ("not_recommended", self.not_recommended)):
+            if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
+                raise BadInput(f'{name} is {given!r:.80}; expected a text for each level, such as {{"on": "..."}}')
+        if isinstance(self.aliases, str) or not all(isinstance(alias, str) for alias in self.aliases):
+            raise BadInput(f'aliases are {self.aliases!r:.80}; expected a tuple of texts, such as ("num_workers",)')
 
 
 class technique(Declaration):  # noqa: N801  a decorator
@@ -134,6 +153,8 @@ class Technique(Declaration):
 
     def compared_at(self, level: str) -> bool:
         """Return whether this level must compute what the baseline computes."""
+        if level == AS_IS:
+            return True
         return level in self.same_output if isinstance(self.same_output, tuple) else self.same_output
 
     def computes(self, level: str) -> str:
@@ -142,10 +163,14 @@ class Technique(Declaration):
 
     def tolerance_at(self, level: str) -> float:
         """Return the relative numeric error that this level may cost."""
+        if level == AS_IS:
+            return ROUNDING
         return self.tolerance.get(level, self.tolerance.get("*", ROUNDING))
 
     def snippet_at(self, level: str, device: str = "cpu") -> str:
         """Return the code that a user writes for this level, "" if there is nothing to change."""
+        if level == AS_IS:
+            return ""
         written = self.snippet.get(level, self.snippet.get("*", ""))
         return written.replace("{level}", level).replace("{device}", device)
 
@@ -270,7 +295,31 @@ def find_technique(framework: str, name: str) -> Technique:
         return _TECHNIQUES[framework, name]
     except KeyError:
         known = ", ".join(sorted(n for f, n in _TECHNIQUES if f == framework)) or "none are declared"
-        raise BadInput(f"unknown technique {name!r} for {framework}; expected one of: {known}") from None
+        raise BadInput(
+            f"unknown technique {name!r} for {framework}; expected one of: {known}{suggest_technique(framework, name)}"
+        ) from None
+
+
+def suggest_technique(framework: str, name: str) -> str:
+    """Return which technique of the framework a name may mean, as the end of a message: ``; did you mean amp?``.
+
+    A name may be an alias, a level, or misspelt. The text is empty where none is near.
+    """
+    wanted, declared = plain_words(name), declared_for(framework)
+    if alike := [each.name for each in declared if wanted in map(plain_words, each.aliases)]:
+        return f"; {name} is {' or '.join(alike)} here"
+    if having := [
+        each.name for each in declared if not callable(each.levels) and wanted in map(plain_words, each.levels)
+    ]:
+        return f"; {name} is a level of {' and of '.join(having)}"
+    spelt = {plain_words(text): each.name for each in declared for text in (*each.aliases, each.name)}
+    near = get_close_matches(wanted, spelt, n=1)
+    return f"; did you mean {spelt[near[0]]}?" if near else ""
+
+
+def plain_words(text: str) -> str:
+    """Return a text as lower-case words, by which names are compared: ``torch.compile`` becomes ``torch compile``."""
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def declared_for(framework: str) -> tuple[Technique, ...]:
@@ -284,8 +333,8 @@ def is_technique(framework: str, name: str) -> bool:
 
 
 def apply_all(techniques: Iterable[tuple[Technique, str]], build: Build) -> Arm:
-    """Build an arm with every technique applied at its level, the first one outermost."""
-    for switch, level in reversed(list(techniques)):
+    """Build an arm with every technique applied at its level, the first one outermost; none at ``AS_IS``."""
+    for switch, level in reversed([pair for pair in techniques if pair[1] != AS_IS]):
         build = _wrap(switch, level, build)
     return build()
 

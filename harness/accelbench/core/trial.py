@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from accelbench.core.technique import Technique, find_technique, is_technique
 from accelbench.core.workload import Setting, Workload
 from accelbench.schema.reasons import Reason
-from accelbench.schema.result import ADDS, Outcome
+from accelbench.schema.result import ADDS, AS_IS, Outcome
 
 Levels = dict[str, str]
 OnProgress = Callable[[str], None]  # receives a line on what is being done
@@ -110,7 +110,7 @@ class Trial:
         """Return the device on which techniques put an arm at these levels; None if none of them is of that kind."""
         for name, level in {**self.fixed, **levels}.items():
             if is_technique(self.framework, name) and find_technique(self.framework, name).kind == "device":
-                return level
+                return None if level == AS_IS else level
         return None
 
     def contrasts(self, places: Sequence[int]) -> list[Contrast]:
@@ -143,5 +143,7 @@ class Trial:
             other
             for other, arm in enumerate(self.arms[:place])
             for name in growing
-            if {**arm, name: levels[name]} == levels and int(arm[name]) < int(levels[name])
+            if AS_IS not in (arm[name], levels[name])
+            and {**arm, name: levels[name]} == levels
+            and int(arm[name]) < int(levels[name])
         )

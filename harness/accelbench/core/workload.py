@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +35,9 @@ class Setting:
     """What a run passes to every workload: the size of the problem, the user's data, the seed.
 
     ``size`` is ``"small"`` or ``"full"``. ``seed`` is that of random inputs and weights. ``data_dir`` is the user's own
-    folder of images, None for images that accelbench makes. ``cores`` may be used by this process.
+    folder of images, None for images that accelbench makes. ``cores`` may be used by this process. ``items`` is the
+    number of items that an iteration of the baseline had in an earlier visit of the trial: a workload that chooses this
+    number by itself chooses the same again. ``compares_outputs`` is False if that visit found that they do not repeat.
 
     ``storage`` belongs to one trial, and is ignored when settings are compared. With ``only_check``, builders that take
     shared options refuse options that cannot apply, and return before they build anything.
@@ -45,6 +47,8 @@ class Setting:
     seed: int = 0
     data_dir: Path | None = None
     cores: int = 1
+    items: float | None = field(default=None, compare=False)
+    compares_outputs: bool = field(default=True, compare=False)
     only_check: bool = False
     storage: TrialStorage = field(default_factory=TrialStorage, compare=False, repr=False)
 
@@ -61,6 +65,8 @@ class Workload:
     item that throughput counts, in the singular. ``builder`` receives a :class:`Setting` and the options by keyword.
     ``place`` is the file and line of the declaration.
 
+    ``is_program`` says that it is a user's program, whose baseline is the program as it stands.
+
     ``shared`` is the dataclass of the options that all workloads of a kind accept, such as all PyTorch trainings. The
     builder receives an instance of it as its second argument.
     """
@@ -71,6 +77,7 @@ class Workload:
     summary: str
     builder: Callable[..., Arm]
     shared: type | None = None
+    is_program: bool = False
     place: str = field(default="", compare=False)
 
     @property
@@ -107,15 +114,18 @@ class Program:
       ``optimizer``, which holds the model's parameters. Without an optimizer the model does not learn: ``step`` runs
       without gradients, and may return any tensor.
     - ``train_step(batch)`` does the forward pass, the backward pass and the optimizer's step itself, and returns the
-      loss. It may clip gradients, accumulate them, or step a scheduler and several optimizers.
+      loss, or a tuple or dictionary of losses. It may clip gradients, accumulate them, or step a scheduler and several
+      optimizers.
 
-    ``optimizer`` is one optimizer or a sequence of them. ``state`` holds whatever else changes while the program
-    learns: objects with ``state_dict`` and ``load_state_dict``, such as schedulers. All of them return to their first
-    state before outputs are compared.
+    ``model`` is a ``torch.nn.Module``; several models are one as a ``torch.nn.ModuleList``. ``optimizer`` is one
+    optimizer or a sequence of them, and must be given beside ``train_step``: ``()`` says that there is none. ``state``
+    holds whatever else changes while the program learns: objects with ``state_dict`` and ``load_state_dict``, such as
+    schedulers. All of them return to their first state before outputs are compared.
 
     ``loader`` is a ``torch.utils.data.DataLoader``, or anything else that yields the batches of an epoch each time that
     it is iterated. The baseline is the program as it stands: its batch size, worker processes and pinned memory. An
-    iteration is an epoch of at most ``batches`` batches; None takes as few as can be timed.
+    iteration is an epoch of at most ``batches`` batches; None lets the first arm of a trial choose their number by the
+    time that they take.
     """
 
     model: Any
@@ -124,6 +134,48 @@ class Program:
     train_step: Callable[[Any], Any] | None = None
     optimizer: Any = None
     state: Sequence[Any] = ()
+    batches: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayProgram:
+    """A user's own program that computes with arrays, written for any array library.
+
+    ``step(xp, *arrays)`` computes and returns one or several arrays. ``xp`` is the namespace of NumPy, CuPy or PyTorch,
+    with the names of Python's array API standard (https://data-apis.org/array-api) and the library's own: a step that
+    uses no others runs in all of them. ``arrays`` are NumPy arrays, and numbers, which the suite brings to the memory
+    of the library. Every step begins with these arrays. If it writes into them, it is given copies, and copying is part
+    of its time.
+
+    ``items`` is how many items one step processes, such as cells or interactions.
+    """
+
+    step: Callable[..., Any]
+    arrays: Sequence[Any]
+    items: float = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class KerasProgram:
+    """A user's own Keras program: a compiled model that learns from its data by ``Model.fit``, or only predicts.
+
+    ``model`` is a compiled ``keras.Model``. ``data`` is a ``tf.data.Dataset`` of batches, or arrays as ``fit`` takes
+    them: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, which Keras divides into batches of ``batch_size``, 32 without
+    one. Without ``learns``, the model predicts and need not be compiled.
+
+    ``fit`` holds further arguments of ``Model.fit``, each time that it is called: ``callbacks``, ``class_weight``, and
+    ``shuffle`` for arrays. Callbacks that are not there do not run, nor does validation, and nothing is printed.
+
+    The baseline is the program as it stands. An iteration is a call of ``fit``, or of ``predict``, over the first
+    ``batches`` batches of the data, or over several epochs if these are short; None takes as many as fit into half a
+    second.
+    """
+
+    model: Any
+    data: Any
+    batch_size: int | None = None
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    learns: bool = True
     batches: int | None = None
 
 

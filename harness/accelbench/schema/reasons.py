@@ -130,6 +130,7 @@ WORDINGS: dict[str, Wording] = {
     ),
     "too-few-cores": Wording(text="{workers:count} workers need as many cores; this process may use {cores:count}"),
     "no-option": Wording(text="workload {workload} has no option {option}, so this technique does not apply to it"),
+    "program-has-this": Wording(text="the program has this already"),
     "already-resident": Wording(
         text="training runs on the CPU, where a decoded batch is resident already: nothing is sent"
     ),
@@ -342,6 +343,11 @@ WORDINGS: dict[str, Wording] = {
         text="repeats itself within {spread:significant} relative",
         details=", not bit for bit: its output may differ by {allowed:significant}",
     ),
+    "other-random-numbers": Wording(
+        text="draws other random numbers than the baseline does, as for dropout",
+        details=": with other seeds its own output differs by up to {spread:significant}, and by {allowed:significant} "
+        "it may differ from the baseline's",
+    ),
     "output-insensitive": Wording(
         text="changing the inputs moves the output by {moved:percent}, less than the tolerance of {tolerance:percent}",
         details=": a comparison of outputs cannot see whether it was computed from them",
@@ -375,6 +381,26 @@ WORDINGS: dict[str, Wording] = {
     ),
     "interrupted": Wording(text="the run was interrupted before this trial was measured"),
     # What disturbed a trial, or cannot be seen in it.
+    "data-never-repeat": Wording(
+        text="outputs are not compared, since the program's data differ from epoch to epoch",
+        details=": its loader draws random numbers that no seed from outside reaches, or goes on where it stopped",
+    ),
+    "other-batches": Wording(
+        text="outputs are not compared where loader processes divide a stream of data otherwise",
+        details=": with {workers:count} of them, batches hold other items than with {own:count}",
+    ),
+    "items-seeded": Wording(
+        text="the program's data draw random numbers, and every item has a seed of its own",
+        details=": setting it takes {seed_s:seconds} an item, in every arm",
+    ),
+    "program-differs": Wording(
+        text="outputs are not compared, since the program's own differs by {spread:percent} from run to run",
+        details=": no seed from outside reaches its random numbers, or parallel calls draw them in any order",
+    ),
+    "late-first-batch": Wording(
+        text="the program's first batch takes {share:share} of an iteration",
+        details=": every iteration begins the data set anew and fills its buffers; more batches make the share smaller",
+    ),
     "output-unmoved": Wording(
         text="one value stands everywhere in an output, whatever the inputs: nothing tells whether it was computed"
     ),

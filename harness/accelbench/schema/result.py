@@ -19,6 +19,7 @@ from accelbench.schema.reasons import Reason
 
 SCHEMA_VERSION = 1
 KEY = "accelbench"
+AS_IS = "as-is"  # the level at which a technique is not applied: the baseline where a user's program is measured
 ADDS = "+"  # begins the name of a ladder's level, which adds something to the level before it
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
@@ -168,9 +169,10 @@ class Rate:
 class ArmRecord:
     """One arm's outcome. ``reason`` says why the arm was not measured; None if it was.
 
-    ``flags`` are doubts about an arm that was measured. ``effects`` hold one effect for each contrast of the arm: the
-    first is against the baseline; a rung of a ladder has a second one against the nearest rung below that was measured,
-    unless that is the baseline.
+    ``recipe`` holds the lines of code that a user writes to have the arm instead of its baseline, where its techniques
+    say so. ``flags`` are doubts about an arm that was measured. ``effects`` hold one effect for each contrast of the
+    arm: the first is against the baseline; a rung of a ladder has a second one against the nearest rung below that was
+    measured, unless that is the baseline.
     """
 
     levels: dict[str, str]
@@ -184,6 +186,7 @@ class ArmRecord:
     placement: Placement | None = None
     rates: list[Rate] = field(default_factory=list)
     flags: list[Reason] = field(default_factory=list)
+    recipe: list[str] = field(default_factory=list)
 
     @property
     def effect(self) -> Effect | None:
@@ -218,7 +221,8 @@ class Visit:
 class TrialRecord:
     """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine.
 
-    ``technique_summaries`` describe each technique in a sentence. ``remarks`` are what may have disturbed the trial.
+    ``technique_summaries`` describe each technique in a sentence, ``technique_aliases`` are what else people call them.
+    ``remarks`` are what may have disturbed the trial.
     ``spent_s`` are the seconds that the trial took, by kind. ``visits`` are numbered from 0 by the effects.
     """
 
@@ -230,6 +234,7 @@ class TrialRecord:
     unit: str
     techniques: list[str]
     technique_summaries: dict[str, str] = field(default_factory=dict)
+    technique_aliases: dict[str, list[str]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)  # of each technique: "switch", "sweep", "device" or "ablation"
     problem: dict[str, str | int | float | bool]
     fixed: dict[str, str]

@@ -6,6 +6,8 @@ import math
 
 from accelbench.schema.result import Verdict
 
+GLYPHS: dict[str, str] = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
+
 
 def verdict(low: float, high: float, noise: float) -> Verdict:
     """Return the verdict on an interval of log speedups, given the zone ``±noise`` that counts as the same."""

@@ -7,6 +7,7 @@ from accelbench.core import ROUNDING, Arm, Build, technique
 
 @technique(
     "cupy",
+    aliases=("GPU", "CUDA", "cupy.asarray", "array backend"),
     levels=("numpy", "resident", "round-trip", "fused"),
     tolerance={"*": ROUNDING},
     snippet={
@@ -25,6 +26,7 @@ _LIBRARIES = {"unfused": "resident", "fused": "fused", "elementwise-kernel": "ke
 
 @technique(
     "cupy",
+    aliases=("cupy.fuse", "kernel fusion", "ElementwiseKernel", "custom kernel"),
     levels=tuple(_LIBRARIES),
     tolerance={"*": ROUNDING},
     snippet={
@@ -38,7 +40,10 @@ def kernels(build: Build, level: str) -> Arm:
 
 
 @technique(
-    "cupy", levels=("on", "off"), not_recommended={"*": "the pool, on by default, is there to save what this costs"}
+    "cupy",
+    aliases=("allocator", "get_default_memory_pool"),
+    levels=("on", "off"),
+    not_recommended={"*": "the pool, on by default, is there to save what this costs"},
 )
 def memory_pool(build: Build, level: str) -> Arm:
     """CuPy's pool, which keeps freed memory for the next arrays, or memory asked of the driver for every array.
@@ -55,6 +60,7 @@ def memory_pool(build: Build, level: str) -> Arm:
 
 @technique(
     "cupy",
+    aliases=("CUDA streams", "cupy.cuda.Stream"),
     levels=("1", "2", "4"),
     snippet={"*": "with streams[part % {level}]:  # streams = [cupy.cuda.Stream(non_blocking=True), ...]"},
 )

@@ -25,10 +25,13 @@ def _threads(level: str) -> int:
 
 @technique(
     "numpy",
+    aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "BLAS threads", "threadpoolctl"),
     levels=("1", "half", "all"),
     tolerance={"*": ROUNDING},
     parallelism=_threads,
+    is_usual=lambda level: all(pool["num_threads"] == _threads(level) for pool in threadpoolctl.threadpool_info()),
     snippet={
+        "1": "threadpoolctl.threadpool_limits(limits=1)",
         "half": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)) // 2)",
         "all": "threadpoolctl.threadpool_limits(limits=len(os.sched_getaffinity(0)))",
     },
@@ -45,6 +48,7 @@ def threads(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    aliases=("inplace", "out argument"),
     levels=("off", "on"),
     snippet={"on": "numpy.multiply(a, b, out=a)  # likewise every operation: into an array that is done with"},
 )
@@ -55,6 +59,7 @@ def in_place(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    aliases=("tiling", "chunking", "cache blocking"),
     levels=("off", "on"),
     snippet={"on": "for start in range(0, len(a), block):  # every operation on a[start : start + block]"},
 )
@@ -65,6 +70,7 @@ def blocking(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    aliases=("ThreadPoolExecutor", "multithreading"),
     levels=("1", "all"),
     parallelism=_threads,
     snippet={
@@ -79,6 +85,7 @@ def thread_pool(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    aliases=("JIT", "njit", "numba.vectorize"),
     levels=("numpy", "numexpr", "numba"),
     tolerance={"*": ROUNDING},
     parallelism=lambda level: cpu_count() if level == "numexpr" else 1,
@@ -92,7 +99,7 @@ def expression_compiler(build: Build, level: str) -> Arm:
     return build(expression_compiler=level)
 
 
-@technique("numpy", levels=("default", "keep"), environment={"keep": KEEP_MEMORY})
+@technique("numpy", aliases=("allocator", "glibc"), levels=("default", "keep"), environment={"keep": KEEP_MEMORY})
 def malloc(build: Build, level: str) -> Arm:
     """The C library's allocator: it returns freed arrays to the kernel, or keeps their memory for the next ones."""
     if level == "keep" and platform.libc_ver()[0] != "glibc":

@@ -57,6 +57,7 @@ for _framework, _base, _snippet in (
     technique(
         _framework,
         kind="sweep",
+        aliases=("mini-batch", "minibatch"),
         levels=partial(powers, _base),
         same_output=False,
         memory_grows=True,
@@ -80,15 +81,34 @@ for _framework in ("torch", "tensorflow"):
     technique(
         _framework,
         kind="sweep",
+        aliases=("loss.item", "logging", "implicit synchronisation"),
         levels=tuple(INTERVALS),
         not_recommended={"*": "its baseline reads no loss; read it as seldom as you can"},
     )(log_interval)
     technique(
         _framework,
+        aliases=("parallel branches", "Inception"),
         levels=("serial", "parallel", "fused"),
         same_output=("parallel",),
         not_recommended={"*": "it is a choice of the model, not of how it is computed"},
     )(branches)
+
+
+DTYPE_TOLERANCE = {"float32": 1e-3}  # float32 rounds at 6e-8, and a step may have thousands of operations in a row
+
+
+def dtype(build: Build, level: str) -> Arm:
+    """Arrays of double or of single precision."""
+    return build(dtype=level)
+
+
+for _framework in ("numpy", "torch", "cupy"):
+    technique(
+        _framework,
+        levels=("float64", "float32"),
+        tolerance=DTYPE_TOLERANCE,
+        snippet={"float32": "array = array.astype(numpy.float32)  # once, every array of the program"},
+    )(dtype)
 
 
 # |a|² + |b|² − 2 a·b cancels: it was off by up to 6e-5 over sixteen seeds, and a fivefold margin covers
@@ -104,6 +124,7 @@ def vectorise(build: Build, level: str) -> Arm:
 for _framework in ("numpy", "torch", "cupy"):
     technique(
         _framework,
+        aliases=("vectorize", "vectorization", "broadcasting"),
         levels=("loop", "array", "matmul"),
         tolerance=VECTORISE_TOLERANCE,
         not_recommended={

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from accelbench.core import Arm, Build, technique
-from accelbench.techniques.shared import devices_on
+from accelbench.techniques.shared import devices_on, threads_here
 
 
 # A user's program may compute in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique(
-    "tensorflow", kind="device", levels=devices_on, tolerance={"*": 1e-2}, snippet={"*": 'with tf.device("{level}"):'}
+    "tensorflow",
+    aliases=("GPU", "CUDA", "tf.device"),
+    kind="device",
+    levels=devices_on,
+    tolerance={"*": 1e-2},
+    snippet={"*": 'with tf.device("{level}"):'},
 )
 def device(build: Build, level: str) -> Arm:
     """The CPU or a GPU."""
@@ -28,6 +33,7 @@ def device(build: Build, level: str) -> Arm:
 # 4.9e-2), and ResNet-50 in float16, whose first steps overflow and teach it nothing.
 @technique(
     "tensorflow",
+    aliases=("autocast", "half precision", "dtype policy", "set_global_policy", "bfloat16"),
     levels=("float32", "mixed_bfloat16", "mixed_float16"),
     tolerance={"mixed_bfloat16": 1e-1, "mixed_float16": 5e-2},
     snippet={"*": 'keras.mixed_precision.set_global_policy("{level}")'},
@@ -41,6 +47,7 @@ def mixed_precision(build: Build, level: str) -> Arm:
 # the threshold of a ReLU. A batch that is left out costs 2e-1.
 @technique(
     "tensorflow",
+    aliases=("tf.function", "Model.fit", "graph mode"),
     levels=("eager", "function", "xla", "fit"),
     tolerance={"*": 1e-3},
     snippet={
@@ -58,6 +65,7 @@ def loop(build: Build, level: str) -> Arm:
 # The arms of `loop` that are graphs, and so its tolerance.
 @technique(
     "tensorflow",
+    aliases=("jit_compile", "XLA compiler", "JIT"),
     levels=("off", "jit-compile"),
     tolerance={"*": 1e-3},
     snippet={"jit-compile": "model.compile(optimizer, loss, jit_compile=True)"},
@@ -68,7 +76,23 @@ def xla(build: Build, level: str) -> Arm:
     return build(loop="xla" if level == "jit-compile" else "function")
 
 
-@technique("tensorflow", levels=("jpeg", "tfrecord"), snippet={"tfrecord": "tf.data.TFRecordDataset(files)"})
+@technique(
+    "tensorflow",
+    kind="sweep",
+    levels=("1", "8", "32"),
+    snippet={"*": "model.compile(optimizer, loss, steps_per_execution={level})"},
+)
+def steps_per_execution(build: Build, level: str) -> Arm:
+    """How many batches Model.fit learns from in one call of its graph, before callbacks run again."""
+    return build(steps_per_execution=int(level))
+
+
+@technique(
+    "tensorflow",
+    aliases=("tf.data", "TFRecordDataset"),
+    levels=("jpeg", "tfrecord"),
+    snippet={"tfrecord": "tf.data.TFRecordDataset(files)"},
+)
 def source(build: Build, level: str) -> Arm:
     """A file per image, or the same bytes in a few TFRecord files."""
     return build(source=level)
@@ -76,6 +100,7 @@ def source(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "num_parallel_calls"),
     levels=("off", "serial", "parallel"),
     snippet={
         "serial": "dataset_of_names.interleave(tf.data.TFRecordDataset)",
@@ -89,6 +114,7 @@ def interleave(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "num_parallel_calls", "dataset.map"),
     levels=("sequential", "2", "autotune"),
     snippet={
         "2": "dataset.map(decode, num_parallel_calls=2)",
@@ -102,6 +128,7 @@ def parallel_map(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "dataset.shuffle"),
     levels=("off", "32", "whole"),
     not_recommended={"*": "images are shuffled for the sake of learning, not of speed"},
 )
@@ -112,6 +139,7 @@ def shuffle_buffer(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "dataset.cache"),
     levels=("off", "memory", "file"),
     snippet={"memory": "dataset.cache()  # after decoding", "file": "dataset.cache(path)  # after decoding"},
 )
@@ -120,7 +148,12 @@ def cache(build: Build, level: str) -> Arm:
     return build(cache=level)
 
 
-@technique("tensorflow", levels=("off", "on"), snippet={"on": "dataset.batch(size).map(normalise)"})
+@technique(
+    "tensorflow",
+    aliases=("tf.data", "vectorized map"),
+    levels=("off", "on"),
+    snippet={"on": "dataset.batch(size).map(normalise)"},
+)
 def vectorised_map(build: Build, level: str) -> Arm:
     """Normalising whole batches instead of single images; decoding goes image by image either way."""
     return build(vectorised=level == "on")
@@ -128,6 +161,7 @@ def vectorised_map(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "dataset.prefetch"),
     levels=("off", "1", "autotune"),
     snippet={"1": "dataset.prefetch(1)", "autotune": "dataset.prefetch(tf.data.AUTOTUNE)"},
 )
@@ -138,12 +172,41 @@ def prefetch(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    aliases=("tf.data", "tf.data.Options"),
     levels=("off", "on"),
     snippet={"on": "# nothing: tf.data does so unless its options forbid it"},
 )
 def default_optimizations(build: Build, level: str) -> Arm:
     """What tf.data does unasked: it makes maps parallel, appends a prefetch, and tunes both."""
     return build(default_optimizations=level == "on")
+
+
+@technique(
+    "tensorflow",
+    levels=("shared", "1", "all"),
+    snippet={
+        "shared": "options.threading.private_threadpool_size = 0  # dataset.with_options(options)",
+        "1": "options.threading.private_threadpool_size = 1  # dataset.with_options(options)",
+        "all": "options.threading.private_threadpool_size = os.cpu_count()  # dataset.with_options(options)",
+    },
+)
+def data_threads(build: Build, level: str) -> Arm:
+    """The threads of a tf.data pipeline: TensorFlow's own pool, which the model uses as well, or a private one."""
+    return build(data_threads=0 if level == "shared" else threads_here(level))
+
+
+@technique(
+    "tensorflow",
+    levels=("in-order", "any-order"),
+    same_output=False,
+    snippet={
+        "in-order": "options.deterministic = True  # dataset.with_options(options)",
+        "any-order": "options.deterministic = False  # dataset.with_options(options)",
+    },
+)
+def data_order(build: Build, level: str) -> Arm:
+    """Whether parallel calls of a tf.data pipeline yield their items in order, or whichever is ready first."""
+    return build(deterministic=level == "in-order")
 
 
 # What each level adds to those before it, in the order of https://www.tensorflow.org/guide/data_performance. Amounts
@@ -159,7 +222,7 @@ _STACK: dict[str, dict[str, Any]] = {
 }
 
 
-@technique("tensorflow", levels=tuple(_STACK))
+@technique("tensorflow", aliases=("tf.data", "input pipeline"), levels=tuple(_STACK))
 def pipeline(build: Build, level: str) -> Arm:
     """A tf.data pipeline over TFRecord files that gains one technique after another.
 

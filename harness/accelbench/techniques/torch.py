@@ -13,6 +13,7 @@ from accelbench.techniques.shared import cpu_count, devices_on, threads_at, thre
 
 @technique(
     "torch",
+    aliases=("array backend", "tensor library"),
     levels=("numpy", "torch-cpu", "torch-accelerator"),
     snippet={
         "torch-cpu": "array = torch.from_numpy(array)  # once, then PyTorch's functions",
@@ -27,6 +28,7 @@ def array_library(build: Build, level: str) -> Arm:
 # A user's program may convolve in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique(
     "torch",
+    aliases=("GPU", "CUDA", "accelerator", "model.to"),
     kind="device",
     levels=devices_on,
     tolerance={"*": 1e-2},
@@ -39,11 +41,20 @@ def device(build: Build, level: str) -> Arm:
     return build(device=level)
 
 
+def _usual_threads() -> int:
+    import torch
+
+    return int(torch.get_num_threads())
+
+
 @technique(
     "torch",
+    aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "OpenMP"),
     levels=("1", "half", "all"),
     parallelism=lambda level: threads_at(level, cpu_count()),
+    is_usual=lambda level: threads_at(level, cpu_count()) == _usual_threads(),
     snippet={
+        "1": "torch.set_num_threads(1)",
         "half": "torch.set_num_threads(len(os.sched_getaffinity(0)) // 2)",
         "all": "torch.set_num_threads(len(os.sched_getaffinity(0)))",
     },
@@ -57,6 +68,7 @@ def threads(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("host-to-device copies", "round trips"),
     levels=("resident", "round-trip"),
     snippet={"resident": 'batch = batch.to("{device}")  # once, before the loop'},
     not_recommended={"round-trip": "it sends data that could stay where they are"},
@@ -70,6 +82,7 @@ def data_location(build: Build, level: str) -> Arm:
 # bfloat16 and 5e-3 in float16. A threefold margin covers other sizes, seeds and devices.
 @technique(
     "torch",
+    aliases=("mixed precision", "autocast", "GradScaler", "half precision", "bfloat16", "float16"),
     levels=("fp32", "bf16", "fp16"),
     tolerance={"bf16": 5e-2, "fp16": 2e-2},
     snippet={
@@ -87,6 +100,7 @@ def amp(build: Build, level: str) -> Arm:
 # Measured likewise: at most 8e-7 in float32, and 7e-3 in bfloat16, where other kernels round at other places.
 @technique(
     "torch",
+    aliases=("channels_last", "NHWC", "memory layout"),
     levels=("contiguous", "channels-last"),
     tolerance={"*": 2e-2},
     snippet={
@@ -101,6 +115,7 @@ def memory_format(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("TensorFloat-32", "set_float32_matmul_precision", "allow_tf32"),
     levels=("highest", "high"),
     tolerance={"high": 1e-2},  # as that of devices, and for the same reason
     snippet={"high": 'torch.set_float32_matmul_precision("high")\ntorch.backends.cudnn.allow_tf32 = True'},
@@ -133,6 +148,7 @@ def _need_tf32() -> None:
 # https://docs.pytorch.org/docs/stable/notes/randomness.html
 @technique(
     "torch",
+    aliases=("use_deterministic_algorithms", "determinism", "reproducibility"),
     deterministic="on",
     levels=("off", "on"),
     environment={"on": {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}},
@@ -167,6 +183,7 @@ def _deterministic(wanted: bool) -> Iterator[None]:
 # keeps the levels in processes of their own. The tolerance is that of memory formats, for the same reason.
 @technique(
     "torch",
+    aliases=("cudnn.benchmark", "cuDNN autotuner"),
     levels=("off", "on"),
     tolerance={"on": 2e-2},
     environment={"on": {"ACCELBENCH_CUDNN_BENCHMARK": "1"}},
@@ -202,6 +219,7 @@ def _need_cudnn() -> None:
 
 @technique(
     "torch",
+    aliases=("loss.item", "logging", "implicit synchronisation"),
     levels=("none", "item", "float", "print", "numpy", "cpu"),
     not_recommended={"*": "its baseline reads no loss; read it as seldom as you can"},
 )
@@ -211,7 +229,10 @@ def log_by(build: Build, level: str) -> Arm:
 
 
 @technique(
-    "torch", levels=("resident", "per-step"), not_recommended={"*": "it sends data that could stay where they are"}
+    "torch",
+    aliases=("host-to-device copies", "data transfer"),
+    levels=("resident", "per-step"),
+    not_recommended={"*": "it sends data that could stay where they are"},
 )
 def transfers(build: Build, level: str) -> Arm:
     """Batches that stay on the accelerator, or are sent there, and their results fetched, in every step."""
@@ -220,7 +241,10 @@ def transfers(build: Build, level: str) -> Arm:
 
 
 @technique(
-    "torch", levels=("resident", "round-trip"), not_recommended={"*": "it sends data that could stay where they are"}
+    "torch",
+    aliases=("host-to-device copies", "round trips"),
+    levels=("resident", "round-trip"),
+    not_recommended={"*": "it sends data that could stay where they are"},
 )
 def intermediates(build: Build, level: str) -> Arm:
     """Results between operations that stay on the accelerator, or visit the host after every operation."""
@@ -229,6 +253,7 @@ def intermediates(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("concurrency", "ThreadPoolExecutor"),
     levels=("serial", "threads", "cores"),
     parallelism=lambda level: 1 if level == "serial" else cpu_count(),
     snippet={
@@ -248,6 +273,7 @@ def overlap(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("asynchronous execution", "CPU and GPU at once"),
     levels=("in-turn", "at-once"),
     snippet={"at-once": "# launch the device's work, do the CPU's meanwhile, and only then read the device's result"},
 )
@@ -258,6 +284,7 @@ def both_devices(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("CUDA streams", "torch.cuda.stream"),
     levels=("1", "2", "4"),
     snippet={"*": "with torch.cuda.stream(streams[chunk % {level}]):  # copy a chunk there, compute, copy it back"},
 )
@@ -271,6 +298,7 @@ def streams(build: Build, level: str) -> Arm:
 # other sizes, seeds and devices.
 @technique(
     "torch",
+    aliases=("torch.compile", "TorchInductor", "TorchDynamo", "JIT"),
     levels=("eager", "default", "reduce-overhead", "max-autotune"),
     tolerance={"*": 2e-2},
     snippet={"eager": "", "*": 'model = torch.compile(model, mode="{level}")'},
@@ -281,14 +309,24 @@ def compile(build: Build, level: str) -> Arm:  # noqa: A001  what PyTorch calls 
     return build(compile=level)
 
 
-@technique("torch", levels=("off", "on"), snippet={"on": "torch.cuda.make_graphed_callables(model, (batch,))"})
+@technique(
+    "torch",
+    aliases=("CUDA graphs", "make_graphed_callables"),
+    levels=("off", "on"),
+    snippet={"on": "torch.cuda.make_graphed_callables(model, (batch,))"},
+)
 def cuda_graphs(build: Build, level: str) -> Arm:
     """Kernels that the host launches one by one, or a recorded graph of them that it launches at once."""
     need_accelerator()
     return build(cuda_graphs=level == "on")
 
 
-@technique("torch", levels=("off", "on"), snippet={"on": "DataLoader(data, pin_memory=True)"})
+@technique(
+    "torch",
+    aliases=("pinned memory", "page-locked memory", "DataLoader"),
+    levels=("off", "on"),
+    snippet={"on": "DataLoader(data, pin_memory=True)"},
+)
 def pin_memory(build: Build, level: str) -> Arm:
     """Page-locked host memory, which an accelerator reads without the CPU."""
     if level == "on":
@@ -296,7 +334,12 @@ def pin_memory(build: Build, level: str) -> Arm:
     return build(pin_memory=level == "on")
 
 
-@technique("torch", levels=("off", "on"), snippet={"on": 'batch = batch.to("{device}", non_blocking=True)'})
+@technique(
+    "torch",
+    aliases=("asynchronous copies",),
+    levels=("off", "on"),
+    snippet={"on": 'batch = batch.to("{device}", non_blocking=True)'},
+)
 def non_blocking(build: Build, level: str) -> Arm:
     """Copies to the device that do not make the host wait."""
     if level == "on":
@@ -311,6 +354,7 @@ def _worker_counts(host: Host) -> tuple[str, ...]:
 
 @technique(
     "torch",
+    aliases=("num_workers", "DataLoader"),
     kind="sweep",
     levels=_worker_counts,
     parallelism=lambda level: 1 + int(level),
@@ -321,13 +365,20 @@ def workers(build: Build, level: str) -> Arm:
     return build(workers=int(level))
 
 
-@technique("torch", levels=("off", "on"), snippet={"on": "DataLoader(data, persistent_workers=True)"})
+@technique(
+    "torch", aliases=("DataLoader",), levels=("off", "on"), snippet={"on": "DataLoader(data, persistent_workers=True)"}
+)
 def persistent_workers(build: Build, level: str) -> Arm:
     """Loader processes that live on from epoch to epoch, instead of starting anew."""
     return build(persistent_workers=level == "on")
 
 
-@technique("torch", levels=("2", "4", "8"), snippet={"*": "DataLoader(data, prefetch_factor={level})"})
+@technique(
+    "torch",
+    aliases=("prefetch", "DataLoader"),
+    levels=("2", "4", "8"),
+    snippet={"*": "DataLoader(data, prefetch_factor={level})"},
+)
 def prefetch_factor(build: Build, level: str) -> Arm:
     """How many batches every loader process prepares ahead."""
     return build(prefetch_factor=int(level))
@@ -335,6 +386,7 @@ def prefetch_factor(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("prefetch", "double buffering", "background loading"),
     levels=("blocking", "thread", "device"),
     snippet={
         "thread": "following = pool.submit(load)  # pool = ThreadPoolExecutor(1): while this batch is computed with",
@@ -351,6 +403,7 @@ def loading(build: Build, level: str) -> Arm:
 # amplifies differences. So every arm checks the images themselves: `Photographs.check_decoding`.
 @technique(
     "torch",
+    aliases=("image decoding", "JPEG decoding", "nvJPEG", "decode_jpeg"),
     levels=("pillow", "pillow-draft", "device"),
     same_output=False,
     snippet={
@@ -365,6 +418,7 @@ def decode(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("bottleneck", "ablation"),
     kind="ablation",
     levels=("none", "decoded", "resident", "silent", "larger-batch"),
     same_output=("decoded", "resident", "silent"),
@@ -377,6 +431,7 @@ def relief(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("optimiser", "torch.optim", "multi-tensor"),
     levels=("for-loop", "foreach", "fused"),
     snippet={
         "foreach": "torch.optim.SGD(model.parameters(), lr=lr, foreach=True)",
@@ -390,6 +445,7 @@ def optimizer(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("FlashAttention", "flash attention", "scaled_dot_product_attention"),
     levels=("eager", "math", "sdpa"),
     snippet={
         "math": 'with torch.nn.attention.sdpa_kernel(SDPBackend.MATH):  # config.attn_implementation = "sdpa"',
@@ -403,6 +459,7 @@ def attention(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("gradient checkpointing", "recomputation"),
     levels=("off", "on"),
     snippet={"on": 'model.activation_checkpointing_enable({"use_reentrant": False})  # a model of transformers'},
 )
@@ -413,6 +470,7 @@ def activation_checkpointing(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("gradient accumulation", "micro-batches"),
     levels=("1", "4"),
     snippet={"4": "(loss / 4).backward()  # on four quarters of the batch, then optimizer.step()"},
 )
@@ -423,6 +481,7 @@ def accumulation(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("no_grad", "inference_mode"),
     levels=("grad", "no-grad", "inference-mode"),
     snippet={"no-grad": "with torch.no_grad():", "inference-mode": "with torch.inference_mode():"},
 )
@@ -433,6 +492,7 @@ def inference(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    aliases=("torch.save", "torch.load", "pickle"),
     levels=("state-dict", "safetensors"),
     snippet={"safetensors": "safetensors.torch.load_file(path)  # of what save_file(model.state_dict(), path) wrote"},
 )
@@ -441,7 +501,12 @@ def checkpoint_format(build: Build, level: str) -> Arm:
     return build(checkpoint_format=level)
 
 
-@technique("torch", levels=("off", "on"), snippet={"on": "torch.load(path, mmap=True)"})
+@technique(
+    "torch",
+    aliases=("memory-mapped file", "torch.load"),
+    levels=("off", "on"),
+    snippet={"on": "torch.load(path, mmap=True)"},
+)
 def mmap(build: Build, level: str) -> Arm:
     """A checkpoint that is read into memory before the model takes it over, or mapped from its file."""
     return build(mmap=level == "on")

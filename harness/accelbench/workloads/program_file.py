@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +18,49 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelbench.core import Technique, Workload
-from accelbench.errors import BadInput
+from accelbench.core import PACKAGE, Technique, Workload
+from accelbench.errors import AccelbenchError, BadInput
+from accelbench.schema.reasons import first_line
 from accelbench.text import join_names
-from accelbench.workloads.torch.training_loop import TrainOptions
-from accelbench.workloads.torch.user_program import train_program
 
-PROGRAM = "Program"  # what a builder makes or says that it returns
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramKind:
+    """A kind of program: the names by which a function that makes one is recognised, and where its workload is built.
+
+    ``builder`` and ``options`` are names in ``module``, which is imported only for a program of this kind.
+    """
+
+    names: tuple[str, ...]
+    frameworks: tuple[str, ...]
+    module: str
+    builder: str
+    options: str = ""
+
+
+KINDS = (
+    ProgramKind(
+        names=("Program", "from_trainer", "from_accelerate", "from_lightning"),
+        frameworks=("torch",),
+        module="accelbench.workloads.torch.user_program",
+        builder="train_program",
+        options="TrainOptions",
+    ),
+    ProgramKind(
+        names=("KerasProgram",),
+        frameworks=("tensorflow",),
+        module="accelbench.workloads.tensorflow.user_program",
+        builder="train_program",
+        options="FitOptions",
+    ),
+    ProgramKind(
+        names=("ArrayProgram",),
+        frameworks=("numpy", "cupy", "torch"),
+        module="accelbench.workloads.arrays.user_program",
+        builder="build_array_program",
+    ),
+)
+EXAMPLE = "def build(): return accelbench.Program(model=..., loader=..., step=..., optimizer=...)"
 
 
 def is_place(text: str) -> bool:
@@ -42,43 +80,72 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     """
     name, _, wanted = place.rpartition(":") if ":" in place else (place, "", "")
     file = _find_file(name)
-    body = _parsed(file).body
-    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
-    builders = [each for each in functions if _builds_program(each, functions)]
+    parsed = ParsedFile(file)
+    builders = parsed.builders
     if not wanted and len(builders) == 1:
         (wanted,) = builders
     if wanted in builders:
-        return _program(file, wanted), ()
-    if wanted in functions:
+        if needed := parsed.arguments_of(wanted):
+            raise BadInput(f"{name}:{wanted} needs {join_names(needed)}; expected a function without arguments")
+        return _program(file, wanted, builders[wanted]), ()
+    if wanted in parsed.functions:
+        others = join_names([kind.names[0] for kind in KINDS[1:]])
         raise BadInput(
-            f"{name}:{wanted} was not run, since nothing in it makes a {PROGRAM}; expected a function that returns an "
-            f"accelbench.{PROGRAM}, or says so with `-> {PROGRAM}`; {_described(builders)}"
+            f"{name}:{wanted} was not run, since nothing in it makes a Program; expected a function that returns an "
+            f"accelbench.Program, or says so with `-> Program` ({others} likewise); {_described(builders)}"
         )
-    assigned = [target.id for node in body for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
-    found: Any = getattr(_imported(file.resolve()), wanted) if wanted in assigned else None
+    found: Any = getattr(_imported(file.resolve()), wanted) if wanted in parsed.assigned else None
     if isinstance(found, Workload):
         return found, ()
     if isinstance(compared := getattr(found, "compared", None), Workload):
         return compared, found.techniques
     missing = f"has no program {wanted!r}" if wanted else "names a file, and no function in it"
+    example = "" if builders else f", such as `{EXAMPLE}`"
     raise BadInput(
-        f"{place} {missing}; expected FILE.py:FUNCTION, where the function builds a program, or a workload, or a test "
-        f"of accelbench.versions; {_described(builders)}"
+        f"{place} {missing}; expected FILE.py:FUNCTION, where the function builds a program{example}, or a workload, "
+        f"or a test of accelbench.versions; {_described(builders)}"
     )
 
 
-def _described(builders: list[str]) -> str:
-    return f"functions there that build one: {join_names(builders) if builders else 'none'}"
+def _described(builders: Mapping[str, ProgramKind]) -> str:
+    return f"functions there that build one: {join_names([*builders]) if builders else 'none'}"
 
 
-def _builds_program(name: str, functions: Mapping[str, ast.FunctionDef], seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether a function makes a program, says that it returns one, or calls another one that does."""
-    node = functions[name]
-    if node.returns is not None and PROGRAM in ast.unparse(node.returns):
-        return True
-    called = {_name_of(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
-    others = (called & functions.keys()) - seen - {name}
-    return PROGRAM in called or any(_builds_program(other, functions, seen | {name}) for other in others)
+class ParsedFile:
+    """A file as it is written: its functions, and those of them that build programs. Nothing in it is run."""
+
+    def __init__(self, file: Path) -> None:
+        body = _parse(file).body
+        self.functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        self.assigned = {
+            target.id for node in body for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)
+        }
+        imported = (alias for node in body if isinstance(node, ast.ImportFrom) for alias in node.names)
+        self._imported_as = {alias.asname: alias.name for alias in imported if alias.asname}
+
+    @property
+    def builders(self) -> dict[str, ProgramKind]:
+        """The functions that make a program, say that they return one, or call another one that does, and its kind."""
+        kinds = {name: self._find_kind(name, frozenset()) for name in self.functions}
+        return {name: kind for name, kind in kinds.items() if kind is not None}
+
+    def arguments_of(self, function: str) -> list[str]:
+        """Return the names of the arguments without which a function cannot be called."""
+        given = self.functions[function].args
+        positional = [*given.posonlyargs, *given.args]
+        named = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+        return [each.arg for each in [*positional[: len(positional) - len(given.defaults)], *named]]
+
+    def _find_kind(self, function: str, seen: frozenset[str]) -> ProgramKind | None:
+        node = self.functions[function]
+        returned = re.findall(r"\w+", ast.unparse(node.returns)) if node.returns is not None else []
+        called = [_name_of(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)]
+        names = [self._imported_as.get(name, name) for name in (*returned, *called)]
+        if kind := next((kind for name in names for kind in KINDS if name in kind.names), None):
+            return kind
+        seen |= {function}
+        others = dict.fromkeys(name for name in called if name in self.functions and name not in seen)
+        return next(filter(None, (self._find_kind(other, seen) for other in others)), None)
 
 
 def _name_of(function: ast.expr) -> str:
@@ -97,20 +164,43 @@ class InFile:
         """Call the function.
 
         Raises:
-            BadInput: the file cannot be imported; the message names the reason.
+            BadInput: the file cannot be imported, or the function raises; the message has the reason and its line.
         """
-        return getattr(_imported(self.path), self.function)()
+        function = getattr(_imported(self.path), self.function)
+        try:
+            return function()
+        except AccelbenchError:
+            raise
+        except Exception as error:
+            raise BadInput(f"{self.path.name}:{self.function} raised {_describe_error(error, self.path)}") from error
 
 
-def _program(file: Path, function: str) -> Workload:
+def _program(file: Path, function: str, kind: ProgramKind) -> Workload:
+    module = importlib.import_module(kind.module)
     return Workload(
         name=f"{file.name}:{function}",
-        frameworks=("torch",),
+        frameworks=kind.frameworks,
         unit="item",
         summary=f"{function} of {file.name}",
-        builder=partial(train_program, InFile(file.resolve(), function)),
-        shared=TrainOptions,
+        builder=partial(getattr(module, kind.builder), InFile(file.resolve(), function)),
+        shared=getattr(module, kind.options) if kind.options else None,
+        is_program=True,
     )
+
+
+def _describe_error(error: Exception, file: Path) -> str:
+    """Return an error's kind and message, and the last line of the user's own files that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    own = [place for place in places if _is_own(place[0], file.parent)]
+    where = f" ({own[-1][0].name}, line {own[-1][1]})" if own else ""
+    message = first_line(error)
+    return f"{type(error).__name__}{f': {message}' if message else ''}{where}"
+
+
+def _is_own(path: Path, folder: Path) -> bool:
+    """Return whether a file lies beside the user's, and not in an installed package."""
+    return path.is_relative_to(folder) and "site-packages" not in path.parts and not path.is_relative_to(PACKAGE)
 
 
 def _find_file(name: str) -> Path:
@@ -149,13 +239,16 @@ def _imported(file: Path) -> ModuleType:
     try:
         module = importlib.import_module(".".join(parts))
     except Exception as error:
-        raise BadInput(f"{file.name} cannot be imported: {type(error).__name__}: {error}") from error
+        why = _describe_error(error, file)
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        install = f"; install it for {sys.executable}, or import it elsewhere" if missing else ""
+        raise BadInput(f"{file.name} cannot be imported: {why}{install}") from error
     if Path(str(module.__file__)).resolve() != file:
         raise BadInput(f"{file.name} has the name of the module {module.__file__}: give it another name")
     return module
 
 
-def _parsed(file: Path) -> ast.Module:
+def _parse(file: Path) -> ast.Module:
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError) as error:

@@ -8,7 +8,7 @@ import pytest
 
 from accelbench import Setting
 from accelbench.errors import BadInput
-from accelbench.workloads.program_file import find_user_workload, is_place
+from accelbench.workloads.program_file import ParsedFile, find_user_workload, is_place
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "my_train.py"
 
@@ -28,7 +28,7 @@ def test_the_example_runs() -> None:
     mine, _ = find_user_workload(f"{EXAMPLE}:build")
     assert mine.name == "my_train.py:build"
     arm = mine.build(Setting(), device="cpu")
-    assert len(arm.step()) == 8
+    assert 16 * len(arm.step()) == arm.items
 
 
 def test_a_workload_and_a_test_of_versions_are_found_by_their_names(tmp_path: Path) -> None:
@@ -99,6 +99,72 @@ def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path
     with pytest.raises(BadInput, match=sentence):
         find_user_workload(f"{tmp_path}/my_script.py:main")
     assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
+
+
+FAILING = """
+from accelbench import Program
+
+def read(path):
+    raise FileNotFoundError(f"no photos in {path}")
+
+def build() -> Program:
+    return read("photos")
+
+def build_from(path) -> Program:
+    return read(path)
+
+def build_nothing() -> Program:
+    print("almost")
+"""
+
+
+def test_a_function_that_raises_says_what_and_on_which_line(tmp_path: Path) -> None:
+    (tmp_path / "my_failing.py").write_text(FAILING)
+    mine, _ = find_user_workload(f"{tmp_path}/my_failing.py:build")
+    with pytest.raises(BadInput) as raised:
+        mine.build(Setting())
+    assert str(raised.value) == (
+        "my_failing.py:build raised FileNotFoundError: no photos in photos (my_failing.py, line 5)"
+    )
+
+
+def test_a_function_that_needs_arguments_or_returns_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "my_failing.py").write_text(FAILING)
+    with pytest.raises(BadInput, match=r"my_failing\.py:build_from needs path; expected a function without arguments"):
+        find_user_workload(f"{tmp_path}/my_failing.py:build_from")
+    mine, _ = find_user_workload(f"{tmp_path}/my_failing.py:build_nothing")
+    with pytest.raises(BadInput, match=r"returned a NoneType; expected an accelbench\.Program"):
+        mine.build(Setting())
+
+
+KINDS_OF_PROGRAMS = """
+import accelbench as ab
+from accelbench import KerasProgram as Keras
+from accelbench import from_trainer
+
+def fit(): return Keras(model=None, data=None)
+def simulate() -> "ab.ArrayProgram": ...
+def tune(): return from_trainer(None)
+def train(): return ab.Program(model=None, loader=None)
+def plot(): return ab.compare({})
+"""
+
+
+def test_the_kind_of_a_program_is_recognised_by_what_its_function_makes(tmp_path: Path) -> None:
+    (tmp_path / "my_kinds.py").write_text(KINDS_OF_PROGRAMS)
+    builders = ParsedFile(tmp_path / "my_kinds.py").builders
+    assert {name: kind.frameworks[0] for name, kind in builders.items()} == {
+        "fit": "tensorflow",
+        "simulate": "numpy",
+        "tune": "torch",
+        "train": "torch",
+    }
+
+
+def test_a_file_without_any_builder_shows_how_one_looks(tmp_path: Path) -> None:
+    (tmp_path / "my_script.py").write_text("def main(): ...")
+    with pytest.raises(BadInput, match=r"names a file, and no function in it; .*such as `def build\(\): return"):
+        find_user_workload(f"{tmp_path}/my_script.py")
 
 
 def test_a_file_with_one_builder_needs_no_function(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -23,6 +23,7 @@ import torch
 
 from accelbench.core import Arm, Setting
 from accelbench.errors import Unavailable, check_choice
+from accelbench.files import cache_folder
 from accelbench.schema.reasons import reason
 
 EAGER = "eager"
@@ -61,19 +62,29 @@ def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object
         raise Unavailable(f"torch.compile cannot compile for {device} here: {why}")
     kind = (mode, *options)
     folder = _folder(setting, kind)
-    # Not `model.compile`, which leaves a model as it is whose class is one of PyTorch's own (seen in 2.13).
-    model.forward = torch.compile(_called(model.forward), mode=mode)
+    parts = _parts_with_forward(model)
+    for part in parts:
+        # Not `model.compile`, which leaves a model as it is whose class is one of PyTorch's own (seen in 2.13).
+        part.forward = torch.compile(_called(part.forward), mode=mode)
     _open.add(model)
 
     def close() -> None:
         arm.close()
         _open.discard(model)
-        del model.forward  # its class has the one that is not compiled
+        for part in parts:
+            del part.forward  # its class has the one that is not compiled
         _closed_folders(setting, kind).append(folder)
         if not _open:  # else compiled functions within a model would serve the next one, and count against a limit
             torch.compiler.reset()
 
     return replace(arm.inside(_compiling_into, folder), close=close)
+
+
+def _parts_with_forward(model: Any) -> list[Any]:
+    """Return the model, or the parts of one that only holds them, as a list of several models does."""
+    if isinstance(model, torch.nn.Module) and type(model).forward is torch.nn.Module.forward:
+        return [part for child in model.children() for part in _parts_with_forward(child)]
+    return [model]
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,16 +134,24 @@ def _compiling_into(folder: str) -> Iterator[None]:
 
 @cache
 def obstacle(device: str) -> str:
-    """Return why nothing can be compiled for this kind of device, if so. A first use also loads the compiler."""
-    from torch._inductor.utils import fresh_cache
+    """Return why nothing can be compiled for this kind of device, if so. A first use also loads the compiler.
 
+    PyTorch asks the C++ compiler once which instructions it knows, which takes some ten seconds, and keeps the answers
+    in its cache. They stay for later processes in accelbench's cache, if that can be written to.
+    """
+    from torch._inductor.utils import clear_caches, fresh_cache  # here, since their import takes seconds
+
+    lasting = cache_folder() / "torchinductor"
+    with suppress(OSError):
+        lasting.mkdir(parents=True, exist_ok=True)
     try:
-        with fresh_cache():
+        with _compiling_into(str(lasting)) if os.access(lasting, os.W_OK) else fresh_cache():
             torch.compile(lambda numbers: numbers.sin() + 1)(torch.ones(4, device=device))
     except Exception as error:  # no compiler, no headers, no Triton: each has an exception of its own
         return next(filter(None, str(error).splitlines()), type(error).__name__)
     finally:
         torch.compiler.reset()
+        clear_caches()  # those in the process, which name files in that folder
     return ""
 
 

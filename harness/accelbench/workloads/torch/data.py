@@ -15,10 +15,10 @@ from torch.utils.data import DataLoader, RandomSampler
 
 from accelbench.core.verification import find_distance
 from accelbench.errors import Unavailable, check_choice
-from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.schema.reasons import Reason, reason
 from accelbench.workloads.data.images import ImageFolder
 from accelbench.workloads.torch import devices
+from accelbench.workloads.torch.batch import items_in, map_parts, send_part, tensors_of
 
 DEPTH = 2  # batches that a thread fetches ahead
 LOADING = ("blocking", "thread", "device")
@@ -154,9 +154,8 @@ class Loader:
         draws: the number of indices that an epoch draws, if not that of its items.
         batch_size: None means that the dataset holds whole batches.
         workers: loader processes; none means that the training process loads.
-        collate: makes a batch of items, if not in PyTorch's own way.
         order: a sampler; without one, indices are drawn at random, always in the same order.
-        batches: a sampler of whole batches, in place of the three before it.
+        batches: a sampler of whole batches, in place of the two before it.
     """
 
     def __init__(
@@ -171,7 +170,6 @@ class Loader:
         prefetch_factor: int,
         pin_memory: bool,
         draws: int | None = None,
-        collate: Any = None,
         order: Any = None,
         batches: Any = None,
     ) -> None:
@@ -196,7 +194,6 @@ class Loader:
             prefetch_factor=prefetch_factor if workers else None,
             pin_memory=pin_memory,
             generator=torch.Generator(),
-            collate_fn=collate,
             **sampling,
         )
 
@@ -278,11 +275,6 @@ def in_batches(tensors: tuple[Any, ...], batch_size: int) -> list[tuple[Any, ...
     return list(zip(*(part.split(batch_size) for part in tensors), strict=True))
 
 
-def items_in(batch: Any) -> int:
-    """Return how many items a batch has: the length of its first tensor."""
-    return next(len(part) for part in tree_leaves(batch) if isinstance(part, torch.Tensor) and part.ndim)
-
-
 def worker_count(wanted: int | None, cores: int) -> int:
     """Return how many loader processes to start; one per core where the number is left open.
 
@@ -292,11 +284,6 @@ def worker_count(wanted: int | None, cores: int) -> int:
     if wanted is not None and wanted > cores:
         raise Unavailable(reason("too-few-cores", workers=wanted, cores=cores))
     return cores if wanted is None else wanted
-
-
-def pinned(batch: Any) -> Any:
-    """Return the batch in page-locked memory."""
-    return tree_map(batch, lambda part: part.pin_memory() if isinstance(part, torch.Tensor) else part)
 
 
 def arrival(loading: str, device: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -332,10 +319,10 @@ def send_ahead(batches: Iterable[Any], side: Any) -> Iterator[Any]:
     """
     for batch in batches:  # asked for as soon as the consumer has launched its work on the one before
         with torch.cuda.stream(side):
-            sent = tree_map(batch, lambda part: part.to(side.device, non_blocking=True))
+            sent = map_parts(batch, lambda part: send_part(part, side.device, non_blocking=True))
         consumer = torch.cuda.current_stream(side.device)
         consumer.wait_stream(side)  # on the device; the host goes on
-        for part in tree_leaves(sent):
+        for part in tensors_of(sent):
             part.record_stream(consumer)  # else its memory could be given away while the consumer still reads it
         yield sent
 

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
-from typing import Any
+from typing import Any, ClassVar
 
 from accelbench.core import Arm, Setting
 from accelbench.core.arm import no_objection, nothing
@@ -47,7 +47,7 @@ class TrainOptions:
     batch_size: int | None = None
     device: str | None = None
     amp: str = "fp32"
-    memory_format: str = "contiguous"
+    memory_format: str | None = None
     compile: str = "eager"
     cuda_graphs: bool = False
     optimizer: str | None = None
@@ -65,6 +65,13 @@ class TrainOptions:
     loading: str | None = None
     decode: str | None = None
     relief: str = "none"
+    given: ClassVar[frozenset[str]] = frozenset()  # of an instance, the options that were set, if only to the usual
+
+    def __new__(cls, **given: Any) -> TrainOptions:
+        """Make the options and remember which of them were given."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "given", frozenset(given))
+        return made
 
     @property
     def arrival(self) -> dict[str, Any]:
@@ -93,7 +100,6 @@ class Files:
     persistent_workers: bool = True
     prefetch_factor: int = 2
     pin_memory: bool = False
-    collate: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +108,14 @@ class TorchTraining(Training):
 
     ``task`` is a model with its loss and optimizer. Batches lie on the device (``"resident"``) or in the ``"host"``'s
     memory, or are ``"loaded"`` by a data loader. An arm that is ``watched`` also reports for how long it waited for
-    data. ``verify`` is that of the arm.
+    data. ``verify`` is that of the arm. ``device`` is where the model lies unless a technique sends it elsewhere; None
+    for the accelerator, or the CPU where there is none. ``memory_format`` is that of the weights and of images, None
+    for what they have.
     """
 
     task: Any
+    device: str | None = None
+    memory_format: str | None = "contiguous"
     location: str = "resident"
     has_files: bool = False
     watched: bool = False
@@ -122,7 +132,7 @@ class TorchTrainingLoop(TrainingLoop):
     def __init__(self, setting: Setting, options: TrainOptions, training: TorchTraining) -> None:
         from accelbench.workloads.torch import devices
 
-        self.device = devices.chosen(options.device)
+        self.device = devices.chosen(options.device or training.device)
         super().__init__(setting, options, training, devices.label(self.device))
         if options.relief == "silent":
             self._reads_every = 0
@@ -217,7 +227,7 @@ class TorchTrainingLoop(TrainingLoop):
             self.training.task,
             device=self.device,
             amp=options.amp,
-            memory_format=options.memory_format,
+            memory_format=options.memory_format or self.training.memory_format,
             optimizer=options.optimizer,
             accumulation=options.accumulation,
             attention=options.attention,
@@ -246,6 +256,7 @@ class TorchTrainingLoop(TrainingLoop):
     def train_on(self, batch: Any) -> Any:
         """Train on one batch as it arrived, and read the loss in every ``log_interval``-th step."""
         from accelbench.frameworks.tree import tree_map
+        from accelbench.workloads.torch.batch import send_part
         from accelbench.workloads.torch.compile import RECORDING
         from accelbench.workloads.torch.training_step import copied
 
@@ -259,7 +270,7 @@ class TorchTrainingLoop(TrainingLoop):
         if self._reads_every and self._number % self._reads_every == 0:
             READERS[self.options.log_by](self._scalar(output[0]))
         if self.options.data_location == "round-trip":
-            output = tree_map(output, lambda part: part.to("cpu"))
+            output = tree_map(output, lambda part: send_part(part, "cpu"))
         return output
 
     def reset(self) -> None:
@@ -327,21 +338,39 @@ class TorchTrainingLoop(TrainingLoop):
         from accelbench.workloads.torch import data
 
         options, source = self.options, self.training.data(self.batch_size)
-        reads_ahead = options.relief in ("decoded", "resident") or options.data_location in ("resident", "host")
-        pins = bool(options.pin_memory) or options.loading == "device"  # else its copies would wait for the device
         if isinstance(source, Files):
-            loader = self._loader(partial(data.Loader, **_loaded(source)), source, pins and not reads_ahead)
-            if not reads_ahead:
-                return loader
-            batches = list(loader)
-            loader.close()
-            source = data.Batches(batches, per_step=len(batches))
-        elif options.names_loader:
-            return self._loader(source.loaded, Files(dataset=None, items=0, batch_size=None), pins)
+            loader = self._loader(partial(data.Loader, **_loaded(source)), source, self._pins and not self._reads_ahead)
+            return self._read_ahead(loader) if self._reads_ahead else loader
+        if options.names_loader:
+            return self._loader(source.loaded, Files(dataset=None, items=0, batch_size=None), self._pins)
+        return self._place(source)
+
+    @property
+    def _reads_ahead(self) -> bool:
+        """Whether a loader's batches are read into memory before the clock starts."""
+        options = self.options
+        return options.relief in ("decoded", "resident") or options.data_location in ("resident", "host")
+
+    @property
+    def _pins(self) -> bool:
+        """Whether batches lie in page-locked memory; else copies to the device ahead of time would wait for it."""
+        return bool(self.options.pin_memory) or self.options.loading == "device"
+
+    def _read_ahead(self, loader: Any) -> Any:
+        """Return the batches of a loader's epoch, read into memory and put into place."""
+        from accelbench.workloads.torch import data
+
+        batches = list(loader)
+        loader.close()
+        return self._place(data.Batches(batches, per_step=len(batches)))
+
+    def _place(self, source: Any) -> Any:
+        from accelbench.workloads.torch.batch import pinned
+
         if self._is_resident:
             source.place(self.trainer.send)
-        elif pins:
-            source.place(data.pinned)
+        elif self._pins:
+            source.place(pinned)
         return source
 
     def _loader(self, make: Callable[..., Any], usual: Files, pins: bool) -> Any:
@@ -420,7 +449,7 @@ class TorchTrainingLoop(TrainingLoop):
 
 
 def _loaded(source: Files) -> dict[str, Any]:
-    names = ("dataset", "items", "batch_size", "draws", "collate")
+    names = ("dataset", "items", "batch_size", "draws")
     return {name: getattr(source, name) for name in names}
 
 

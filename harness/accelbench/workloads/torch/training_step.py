@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -18,8 +20,8 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from accelbench.core import Program, Work
 from accelbench.errors import BadInput, Unavailable, check_choice
-from accelbench.frameworks.tree import tree_map
-from accelbench.workloads.torch.data import items_in
+from accelbench.frameworks.tree import tree_leaves, tree_map
+from accelbench.workloads.torch.batch import items_in, map_parts, send_part
 from accelbench.workloads.torch.models import Problem, logits_of
 
 SHARE_STEPS = 8  # enough for a share of a step; the speed is measured elsewhere
@@ -73,12 +75,22 @@ class Precision:
         return torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not None)
 
     def backward(self, loss: Any) -> None:
-        """Add the gradients of a loss."""
-        self._scaler.scale(loss).backward()
+        """Add the gradients of a loss.
 
-    def update_weights(self, optimizer: Any) -> None:
-        """Run one step of the optimizer."""
-        self._scaler.step(optimizer)
+        Raises:
+            BadInput: a user's step has made the backward pass already.
+        """
+        try:
+            self._scaler.scale(loss).backward()
+        except RuntimeError as error:
+            if "backward through the graph a second time" not in str(error):
+                raise
+            raise BadInput(OWN_BACKWARD) from None
+
+    def update_weights(self, *optimizers: Any) -> None:
+        """Run one step of the optimizers."""
+        for optimizer in optimizers:
+            self._scaler.step(optimizer)
         self._scaler.update()
         self._steps += 1
 
@@ -139,6 +151,7 @@ class ProblemTask:
     """
 
     learns = True
+    trains_itself = False
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem = self.facts = problem
@@ -149,9 +162,9 @@ class ProblemTask:
         torch.manual_seed(self._seed)
         return self.problem.model()
 
-    def make_optimizer(self, model: Any, implementation: str | None) -> Any:
+    def make_optimizers(self, model: Any, implementation: str | None) -> list[Any]:
         """Return the optimizer of the model's parameters."""
-        return self.problem.optimizer(model.parameters(), **_flags(implementation))
+        return [self.problem.optimizer(model.parameters(), **_flags(implementation))]
 
     def model_inputs(self, model: Any, batch: Any) -> tuple[Any, ...]:  # noqa: ARG002  a program needs its model
         """Return the arguments of the model's call."""
@@ -185,19 +198,24 @@ class ProgramFacts:
 
 
 class ProgramTask:
-    """A user's program: its own model, optimizer and step, which returns the loss.
+    """A user's program: its own model, optimizers and step, which returns the loss, or its own training step.
 
     Raises:
-        BadInput: the program's model is not a ``torch.nn.Module``.
+        BadInput: the program's parts are not what they must be.
     """
 
     def __init__(self, program: Program, seed: int) -> None:
-        if not isinstance(program.model, nn.Module):
-            raise BadInput(f"the program's model is a {type(program.model).__name__}; expected a torch.nn.Module")
+        _check_program(program)
         self._program = program
         self._seed = seed
-        self.learns = program.optimizer is not None
+        self._draw = 0
+        self._is_tried = False
+        self.optimizers = _listed(program.optimizer)
+        self.trains_itself = program.train_step is not None
+        self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
+        self._first_state = [deepcopy(each.state_dict()) for each in program.state]
+        self._counters = _Counters(program.train_step or program.step)
         layers = list(program.model.modules())
         self.facts = ProgramFacts(
             has_convolutions=any(weight.ndim == IMAGES_NDIM for weight in program.model.parameters()),
@@ -209,17 +227,54 @@ class ProgramTask:
         """Return the program's model."""
         return self._program.model
 
-    def make_optimizer(self, model: Any, implementation: str | None) -> Any:  # noqa: ARG002  it holds the parameters
-        """Return the program's optimizer, or one like it in another implementation."""
-        own = self._program.optimizer
-        if own is None or implementation is None:
-            return own
-        switched = ("foreach", "fused")
-        groups = [{name: group[name] for name in group.keys() - switched} for group in own.param_groups]
-        try:
-            return type(own)(groups, **_flags(implementation))
-        except (TypeError, RuntimeError) as error:
-            raise Unavailable(f"{type(own).__name__} has no implementation {implementation}: {error}") from None
+    @property
+    def device(self) -> str:
+        """Where the program's weights lie; the CPU if it has none."""
+        return str(next((weight.device for weight in self._program.model.parameters()), "cpu"))
+
+    @property
+    def memory_format(self) -> str:
+        """The memory format of the weights of convolutions."""
+        weights = [weight for weight in self._program.model.parameters() if weight.ndim == IMAGES_NDIM]
+        moved = [each for each in weights if not each.is_contiguous()]
+        is_last = moved and all(each.is_contiguous(memory_format=torch.channels_last) for each in moved)
+        return "channels-last" if is_last else "contiguous"
+
+    @property
+    def weights_precision(self) -> str:
+        """The precision of the weights, as techniques call it."""
+        kinds = {weight.dtype for weight in self._program.model.parameters() if weight.is_floating_point()}
+        return precision_called(str(kinds.pop()).removeprefix("torch.")) if len(kinds) == 1 else "fp32"
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the program compiles its model, or a part of it, itself."""
+        return any(
+            hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None
+            for part in self._program.model.modules()
+        )
+
+    @property
+    def attention(self) -> str | None:
+        """How a model of transformers computes attention; None for another model."""
+        found = getattr(getattr(self._program.model, "config", None), "_attn_implementation", None)
+        return found if isinstance(found, str) else None
+
+    def implementation(self, device: Any) -> str | None:
+        """Return the implementation of the first optimizer on a device; None without one."""
+        if not self.optimizers or not getattr(self.optimizers[0], "param_groups", None):
+            return None
+        group = self.optimizers[0].param_groups[0]
+        if group.get("fused"):
+            return "fused"
+        usual = group.get("foreach")
+        return "foreach" if usual or (usual is None and device.type != "cpu") else "for-loop"
+
+    def make_optimizers(self, model: Any, implementation: str | None) -> list[Any]:  # noqa: ARG002  they hold the parameters
+        """Return the program's optimizers, or such as they are in another implementation."""
+        if implementation is None:
+            return self.optimizers
+        return [_reimplemented(each, implementation) for each in self.optimizers]
 
     def model_inputs(self, model: Any, batch: Any) -> tuple[Any, ...]:
         """Return the arguments with which the program's step calls its model.
@@ -231,7 +286,7 @@ class ProgramTask:
         handle = model.register_forward_pre_hook(lambda _, *call: calls.append(call), with_kwargs=True)
         try:
             with torch.no_grad():
-                self._program.step(model, batch)
+                self._result(model, batch)
         finally:
             handle.remove()
         tensors = all(isinstance(part, torch.Tensor) for given, _ in calls for part in given)
@@ -243,20 +298,172 @@ class ProgramTask:
         """Return the result of the program's step.
 
         Raises:
-            BadInput: the program learns, and its step returned no loss.
+            BadInput: the program learns, and its step returned no loss, or made the backward pass.
         """
-        result = self._program.step(model, batch)
-        if self.learns and (not isinstance(result, torch.Tensor) or result.ndim):
+        result = self._result(model, batch)
+        if not self.learns:
+            return (result,)
+        if not isinstance(result, torch.Tensor) or result.ndim:
             raise BadInput(
                 f"the program's step returned {_described(result)}; expected the loss: a tensor of one number, from "
-                "which accelbench makes the backward pass and the optimizer's step"
+                "which accelbench makes the backward pass and the optimizer's step; a step that makes them itself is "
+                "passed as train_step(batch)"
             )
+        if not self._is_tried:  # gradients were cleared before the step
+            self._is_tried = True
+            if any(weight.grad is not None for weight in model.parameters()):
+                raise BadInput(OWN_BACKWARD)
+        if not result.requires_grad:
+            raise BadInput(f"the program's step returned a loss without gradients: {OWN_BACKWARD}")
         return (result,)
 
+    def train(self, batch: Any) -> tuple[Any, ...]:
+        """Return what the program's own training step returned: its loss, or a vector of its losses.
+
+        Raises:
+            BadInput: it returned something else.
+        """
+        train_step: Any = self._program.train_step
+        found = train_step(batch)
+        losses = [part for part in tree_leaves(found) if not isinstance(part, str)]
+        are_numbers = all(isinstance(part, int | float) or getattr(part, "numel", int)() == 1 for part in losses)
+        if not losses or not are_numbers:
+            raise BadInput(
+                f"the program's train_step returned {_described(found)}; expected its loss, or a tuple or dictionary "
+                "of its losses, each a tensor of one number"
+            )
+        tensors = [torch.as_tensor(part).detach().reshape(()) for part in losses]
+        return (tensors[0] if len(tensors) == 1 else torch.stack(tensors),)
+
+    def observe_autocast(self, model: Any, batch: Any, device: Any) -> frozenset[str]:
+        """Return the precisions to which the program itself sets autocast while it computes with a batch."""
+        found: set[str] = set()
+
+        def look(*_: Any) -> None:
+            if torch.is_autocast_enabled(device.type):
+                found.add(str(torch.get_autocast_dtype(device.type)).removeprefix("torch."))
+
+        handles = [layer.register_forward_pre_hook(look) for layer in model.modules()]
+        try:
+            if self.trains_itself:
+                self.train(batch)
+            else:
+                with torch.no_grad():
+                    self._result(model, batch)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return frozenset(found)
+
     def restore(self, model: Any) -> None:
-        """Give the model the weights, and the random numbers the seed, of the beginning."""
-        torch.manual_seed(self._seed)
+        """Give the model the weights, other state its values, and the random numbers the seed, of the beginning."""
+        number = self._seed + self._draw
+        torch.manual_seed(number)
+        random.seed(number)
+        np.random.seed(number % 2**32)  # noqa: NPY002  a program may draw from it
         model.load_state_dict(self._first_weights)
+        for each, first in zip(self._program.state, self._first_state, strict=True):
+            each.load_state_dict(deepcopy(first))
+        self._counters.restore()
+
+    def reseed(self, number: int) -> None:
+        """Begin with other random numbers from the next restoring on; 0 stands for the usual ones."""
+        self._draw = number * 7919  # far from the seeds of other runs
+
+    def _result(self, model: Any, batch: Any) -> Any:
+        step: Any = self._program.step
+        return step(model, batch)
+
+
+OWN_BACKWARD = (
+    "the program's step makes the backward pass itself; pass it as train_step(batch), which makes forward and backward "
+    "pass and the optimizer's step, or return the loss from step(model, batch) and leave the rest to accelbench"
+)
+
+
+class _Counters:
+    """The numbers in a function's closure or object, such as the steps that it counts, which can be what they were."""
+
+    def __init__(self, function: Any) -> None:
+        self._cells = []
+        for cell in getattr(function, "__closure__", None) or ():
+            with suppress(ValueError):  # it is empty
+                if _is_count(cell.cell_contents):
+                    self._cells.append((cell, deepcopy(cell.cell_contents)))
+        self._attributes: Any = getattr(getattr(function, "__self__", None), "__dict__", {})
+        self._numbers = {name: value for name, value in self._attributes.items() if type(value) in (int, float)}
+
+    def restore(self) -> None:
+        """Return to the first numbers."""
+        for cell, first in self._cells:
+            if isinstance(first, dict):
+                cell.cell_contents.clear()
+                cell.cell_contents.update(first)
+            else:
+                cell.cell_contents = first
+        self._attributes.update(self._numbers)
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(part, int | float) for part in value.values())
+    return isinstance(value, int | float)
+
+
+def precision_called(dtype: str) -> str:
+    """Return what techniques call the precision of a data type."""
+    return {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(dtype, dtype)
+
+
+def _check_program(program: Program) -> None:
+    """Refuse a program that cannot run.
+
+    Raises:
+        BadInput: a part is missing, or is something else than expected.
+    """
+    if not isinstance(program.model, nn.Module):
+        raise BadInput(
+            f"the program's model is a {type(program.model).__name__}; expected a torch.nn.Module, such as a "
+            "torch.nn.ModuleList of several models"
+        )
+    given = [name for name in ("step", "train_step") if getattr(program, name) is not None]
+    if len(given) != 1:
+        raise BadInput(
+            f"the program has {'both step and train_step' if given else 'neither step nor train_step'}; expected "
+            "step(model, batch), which returns the loss, or train_step(batch), which also learns from it"
+        )
+    if program.train_step is not None and program.optimizer is None:
+        raise BadInput(
+            "the program has a train_step and no optimizer; expected the optimizers that it steps, so that they can "
+            "return to their first state, or optimizer=() if it has none"
+        )
+    for name, parts in (("optimizer", _listed(program.optimizer)), ("state", program.state)):
+        for part in parts:
+            if not all(callable(getattr(part, method, None)) for method in ("state_dict", "load_state_dict")):
+                raise BadInput(
+                    f"the program's {name} holds {_described(part)}; expected objects with state_dict and "
+                    "load_state_dict"
+                )
+
+
+def _listed(optimizer: Any) -> list[Any]:
+    if optimizer is None:
+        return []
+    return list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+
+
+def _reimplemented(own: Any, implementation: str) -> Any:
+    """Return an optimizer like this one in another implementation.
+
+    Raises:
+        Unavailable: it has none.
+    """
+    switched = ("foreach", "fused")
+    groups = [{name: group[name] for name in group.keys() - switched} for group in own.param_groups]
+    try:
+        return type(own)(groups, **_flags(implementation))
+    except (TypeError, RuntimeError) as error:
+        raise Unavailable(f"{type(own).__name__} has no implementation {implementation}: {error}") from None
 
 
 class Trainer:
@@ -273,7 +480,7 @@ class Trainer:
         *,
         device: Any,
         amp: str = "fp32",
-        memory_format: str = "contiguous",
+        memory_format: str | None = "contiguous",
         optimizer: str | None = None,
         accumulation: int = 1,
         attention: str | None = None,
@@ -284,39 +491,44 @@ class Trainer:
         self._parts = accumulation
         self.device = device
         self.precision = Precision(amp, device, loss_scale)
-        self._format = MEMORY_FORMATS[check_choice(memory_format, MEMORY_FORMATS, "memory format")]
+        if memory_format is not None:
+            check_choice(memory_format, MEMORY_FORMATS, "memory format")
+        self._layout = {} if memory_format is None else {"memory_format": MEMORY_FORMATS[memory_format]}
         self.model = task.make_model()
         if attention:
             check_choice(attention, ATTENTION, "attention")
             self.model.set_attn_implementation("eager" if attention == "eager" else "sdpa")
         if activation_checkpointing:
             checkpoint_activations(self.model)
-        self.model.to(device, memory_format=self._format).train(task.learns)
-        self._optimizer = task.make_optimizer(self.model, optimizer)
-        self._first_optimizer = deepcopy(self._optimizer.state_dict()) if task.learns else {}
+        self.model.to(device, **self._layout)
+        if self.model.training != task.learns:  # parts of a model that learns may be held in another mode
+            self.model.train(task.learns)
+        self._optimizers = task.make_optimizers(self.model, optimizer)
+        self._first_optimizers = [deepcopy(each.state_dict()) for each in self._optimizers]
 
     def send(self, batch: Any, *, non_blocking: bool = False) -> Any:
         """Return the batch on the device, its images in the memory format of the weights."""
 
         def sent(part: Any) -> Any:
-            if not isinstance(part, torch.Tensor):
-                return part
-            images = {"memory_format": self._format} if part.ndim == IMAGES_NDIM else {}
-            return part.to(self.device, non_blocking=non_blocking, **images)
+            is_images = isinstance(part, torch.Tensor) and part.ndim == IMAGES_NDIM
+            return send_part(part, self.device, non_blocking=non_blocking, **(self._layout if is_images else {}))
 
-        return tree_map(batch, sent)
+        return map_parts(batch, sent)
 
     def train_on(self, batch: Any) -> tuple[Any, ...]:
         """Learn from one batch on the device; return the loss and the task's other outputs, from before the update.
 
         A task that does not learn computes only, without gradients.
         """
+        if self._task.trains_itself:
+            with self.precision.autocast():
+                return tuple(self._task.train(batch))
         if not self._task.learns:
             with torch.no_grad(), self.precision.autocast():
                 return tuple(self._task.forward(self.model, batch))
-        self._optimizer.zero_grad(set_to_none=True)
+        self._clear_gradients()
         output = self._add_gradients(batch)
-        self.precision.update_weights(self._optimizer)
+        self._update_weights()
         return output
 
     def observe_optimizer_share(self, batch: Any) -> float:
@@ -324,11 +536,11 @@ class Trainer:
         total_s = optimizer_s = 0.0
         for _ in range(SHARE_STEPS):
             start_s = time.perf_counter()
-            self._optimizer.zero_grad(set_to_none=True)
+            self._clear_gradients()
             self._add_gradients(batch)
             self.wait()
             between_s = time.perf_counter()
-            self.precision.update_weights(self._optimizer)
+            self._update_weights()
             self.wait()
             end_s = time.perf_counter()
             total_s += end_s - start_s
@@ -352,9 +564,9 @@ class Trainer:
     def reset(self, *, keep_scale: bool = False) -> None:
         """Return to the initial weights and, unless it is kept, gradient scale, without momentum or gradients."""
         self._task.restore(self.model)
-        if self._task.learns:
-            self._optimizer.load_state_dict(deepcopy(self._first_optimizer))
-            self._optimizer.zero_grad(set_to_none=True)
+        for optimizer, first in zip(self._optimizers, self._first_optimizers, strict=True):
+            optimizer.load_state_dict(deepcopy(first))
+        self._clear_gradients()
         if not keep_scale:
             self.precision.reset()
 
@@ -377,6 +589,13 @@ class Trainer:
         )
         return work
 
+    def _clear_gradients(self) -> None:
+        for optimizer in self._optimizers:
+            optimizer.zero_grad(set_to_none=True)
+
+    def _update_weights(self) -> None:
+        self.precision.update_weights(*self._optimizers)
+
     def wait(self) -> None:
         """Read a weight, for which the device must have finished everything that was launched before."""
         next(self.model.parameters()).detach().flatten()[0].item()
@@ -386,7 +605,7 @@ class Trainer:
         if self._parts == 1:
             return self._add_part(batch, 1)
         whole = items_in(batch)
-        chunks = [tree_map(batch, partial(_part, count=self._parts, number=number)) for number in range(self._parts)]
+        chunks = [map_parts(batch, partial(_part, count=self._parts, number=number)) for number in range(self._parts)]
         shares = [items_in(chunk) / whole for chunk in chunks]
         losses, *shown = zip(*map(self._add_part, chunks, shares), strict=True)
         mean = torch.stack([loss * share for loss, share in zip(losses, shares, strict=True)]).sum()

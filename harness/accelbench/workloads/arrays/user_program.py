@@ -1,0 +1,173 @@
+"""An array program of a user's own as a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from math import isfinite
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from accelbench.core import Arm, ArrayProgram, Setting, Workload
+from accelbench.core.technique import summary_of
+from accelbench.errors import BadInput, Unavailable, check_choice
+from accelbench.frameworks.tree import tree_map
+from accelbench.schema.reasons import first_line
+from accelbench.units import plural
+from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
+
+FRAMEWORKS = ("numpy", "cupy", "torch")
+_DTYPES = ("float64", "float32")
+_NOT_IN_THIS_LIBRARY = (AttributeError, NotImplementedError, TypeError)
+
+
+def array_program(build: Callable[[], ArrayProgram], *, unit: str = "step") -> Workload:
+    """Return the workload of an array program of one's own, to which the techniques of array libraries apply.
+
+    Args:
+        build: makes the program; it is called afresh for every arm, in a worker process, from the same seed.
+        unit: an item of those that a step processes, in the singular, such as ``"cell"``.
+    """
+    name = f"{build.__module__.rpartition('.')[2]}:{build.__name__}"
+    return Workload(
+        name=name,
+        frameworks=FRAMEWORKS,
+        unit=unit,
+        summary=summary_of(build) or name,
+        builder=partial(build_array_program, build),
+        is_program=True,
+    )
+
+
+def build_array_program(
+    build: Callable[[], ArrayProgram],
+    setting: Setting,
+    *,
+    array_library: str = "numpy",
+    dtype: str = "float64",
+) -> Arm:
+    """Return the arm of a step of an array program with one of the array libraries.
+
+    Raises:
+        BadInput: the function returned something other than an array program, or one that cannot run.
+        Unavailable: the library cannot run the program, or not on this machine, or the program is in float32 already.
+    """
+    if array_library in FUSED:
+        raise Unavailable("a program may have other operations than elementwise ones, so it is not fused as a whole")
+    library = find_library(array_library)
+    program = _require_program(build())
+    check_choice(dtype, _DTYPES, "dtype")
+    arrays = _in_float32(program.arrays) if dtype == "float32" else program.arrays
+    stored = setting.storage.values  # whether it writes is found out once
+    if build not in stored:
+        stored[build] = _writes(program, arrays)
+    steps = _Steps(program=program, library=library, arrays=arrays, copies=stored[build])
+    held = arrays if library.round_trip else _sent(library, arrays)
+    return Arm(
+        step=partial(steps.there_and_back if library.round_trip else steps.resident, held),
+        items=program.items,
+        device=library.device,
+        inputs=lambda: held,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Steps:
+    """The step of a program in an array library, on arrays of its memory or on those of the host."""
+
+    program: ArrayProgram
+    library: ArrayLibrary
+    arrays: Sequence[Any]
+    copies: bool
+
+    def resident(self, arrays: Sequence[Any]) -> Any:
+        xp = self.library.xp
+        given = (
+            [each if _is_number(each) else xp.asarray(each, copy=True) for each in arrays] if self.copies else arrays
+        )
+        try:
+            return self.program.step(xp, *given)
+        except _NOT_IN_THIS_LIBRARY as error:
+            if xp is find_library("numpy").xp:
+                raise
+            why = f"{type(error).__name__}: {first_line(error)}"
+            raise Unavailable(f"the program does not run with {_library_of(xp)}: {why}") from error
+
+    def there_and_back(self, arrays: Sequence[Any]) -> Any:
+        output = self.resident(_sent(self.library, arrays))
+        return tree_map(output, lambda part: part if _is_number(part) else self.library.fetch(part))
+
+
+def _require_program(made: Any) -> ArrayProgram:
+    if not isinstance(made, ArrayProgram):
+        raise BadInput(f"the function returned a {type(made).__name__}; expected an accelbench.ArrayProgram")
+    if not callable(made.step):
+        raise BadInput(f"the program's step is a {type(made.step).__name__}; expected a function of xp and the arrays")
+    if not isinstance(made.arrays, list | tuple):
+        kind = type(made.arrays).__name__
+        raise BadInput(f"the program's arrays are a {kind}; expected a tuple of NumPy arrays, as in arrays=(u, v)")
+    for place, array in enumerate(made.arrays):
+        if not (isinstance(array, np.ndarray) or _is_number(array)):
+            found = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
+            raise BadInput(
+                f"arrays[{place}] of the program is a {found}; expected a NumPy array or a number, since accelbench "
+                "brings NumPy's arrays to the memory of each library"
+            )
+    if not any(isinstance(array, np.ndarray) for array in made.arrays):
+        raise BadInput("the program has no arrays; expected those with which a step begins, as in arrays=(u, v)")
+    try:
+        signature(made.step).bind(None, *made.arrays)
+    except TypeError as error:
+        count = plural(len(made.arrays), "array")
+        raise BadInput(f"the program's step cannot be called with xp and its {count}: {error}") from None
+    except ValueError:  # a function that has no signature
+        pass
+    if not (_is_number(made.items) and isfinite(made.items) and made.items > 0):
+        raise BadInput(f"the program's items must be above 0 and finite, got {made.items!r}")
+    return made
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Number) and not isinstance(value, np.ndarray)
+
+
+def _in_float32(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arrays, those of float64 and complex128 in half of their bytes.
+
+    Raises:
+        Unavailable: there are none.
+    """
+    halves = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+    kinds = [halves.get(array.dtype) if isinstance(array, np.ndarray) else None for array in arrays]
+    if not any(kinds):
+        raise Unavailable("none of the program's arrays is in float64")
+    return tuple(array.astype(kind) if kind else array for array, kind in zip(arrays, kinds, strict=True))
+
+
+def _sent(library: ArrayLibrary, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(each if _is_number(each) else library.send(each) for each in arrays)
+
+
+def _writes(program: ArrayProgram, arrays: Sequence[Any]) -> bool:
+    """Run a step with NumPy; return whether it wrote into its arrays.
+
+    Raises:
+        BadInput: it returned nothing.
+    """
+    copies = [each if _is_number(each) else each.copy() for each in arrays]
+    if program.step(find_library("numpy").xp, *copies) is None:
+        raise BadInput("the program's step returned None; expected the arrays that it computed or wrote into")
+    return any(
+        copy.tobytes() != array.tobytes()
+        for copy, array in zip(copies, arrays, strict=True)
+        if isinstance(array, np.ndarray)
+    )
+
+
+def _library_of(xp: Any) -> str:
+    name: str = xp.__name__.rpartition(".")[2]
+    return {"torch": "PyTorch", "cupy": "CuPy"}.get(name, name)

@@ -1,0 +1,229 @@
+"""A Keras program of a user's own: calls of Model.fit are its iterations, which techniques switch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import accelbench.techniques  # noqa: F401  fills the catalogue
+from accelbench import Arm, KerasProgram, Setting, keras_program
+from accelbench.core import apply_all, find_technique
+from accelbench.core.verification import relative_error
+from accelbench.errors import BadInput, Unavailable
+from accelbench.frameworks import load
+
+pytestmark = pytest.mark.isolated_framework("tensorflow")
+FILES, SIDE = 20, 16
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of JPEG files whose names begin with their classes."""
+    made = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    for number in range(FILES):
+        pixels = rng.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(made / f"{number % 2}-{number:02}.jpg")
+    return made
+
+
+def compiled(layers: Sequence[Any]) -> Any:
+    import keras
+
+    model = keras.Sequential([*layers, keras.layers.Dense(2, dtype="float32")])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    return model
+
+
+def on_files(folder: Path, **changes: Any) -> Callable[[], KerasProgram]:
+    """Return the builder of a network with augmentation and dropout that learns from shuffled JPEG files."""
+
+    def build() -> KerasProgram:
+        """Tell images of noise apart."""
+        import keras
+        import tensorflow as tf
+        from keras import layers
+
+        files = sorted(map(str, folder.iterdir()))
+        flip = layers.RandomFlip()
+
+        def decode(file: Any, label: Any) -> tuple[Any, Any]:
+            pixels = tf.image.random_brightness(tf.io.decode_jpeg(tf.io.read_file(file)), 0.2)
+            return flip(tf.cast(pixels, tf.float32), training=True), label
+
+        labels = [int(Path(file).name[0]) for file in files]
+        data = tf.data.Dataset.from_tensor_slices((files, labels)).shuffle(FILES).map(decode).batch(4)
+        shape = keras.Input((SIDE, SIDE, 3))
+        model = compiled(
+            [
+                shape,
+                layers.RandomFlip("horizontal"),
+                layers.Conv2D(4, 3),
+                layers.BatchNormalization(),
+                layers.Flatten(),
+                layers.Dropout(0.5),
+            ]
+        )
+        return replace(KerasProgram(model=model, data=data, batches=3), **changes)
+
+    return build
+
+
+def on_arrays(**changes: Any) -> Callable[[], KerasProgram]:
+    """Return the builder of a program that learns from NumPy arrays."""
+
+    def build() -> KerasProgram:
+        import keras
+
+        rng = np.random.default_rng(0)
+        rows = rng.random((50, 6), dtype=np.float32), rng.integers(2, size=50)
+        model = compiled([keras.Input((6,)), keras.layers.Dense(8)])
+        return replace(KerasProgram(model=model, data=rows, batch_size=8, batches=3), **changes)
+
+    return build
+
+
+def arm_of(build: Callable[[], Any], setting: Setting | None = None, **options: Any) -> Arm:
+    load("tensorflow").seed(0)
+    return keras_program(build).build(setting or Setting(), **options)
+
+
+def output_of(arm: Arm) -> list[np.ndarray]:
+    arm.reset()
+    return load("tensorflow").to_host(arm.step())
+
+
+def test_shuffling_augmentation_and_dropout_repeat_after_a_reset(folder: Path) -> None:
+    arm = arm_of(on_files(folder))
+    first = output_of(arm)
+    assert (arm.items, arm.ignore_output) == (12, False)
+    assert relative_error(load("tensorflow").to_host(arm.step()), first) > 1e-3  # it has learnt
+    assert relative_error(output_of(arm), first) == 0
+    assert arm.reseed is not None
+    arm.reseed(1)
+    assert relative_error(output_of(arm), first) > 1e-3
+    arm.reseed(0)
+    assert relative_error(output_of(arm), first) == 0
+
+
+def test_techniques_compute_the_same_with_their_settings(folder: Path) -> None:
+    for build, name, level in (
+        (on_files(folder), "steps_per_execution", "8"),
+        (on_arrays(), "mixed_precision", "mixed_bfloat16"),
+        (on_arrays(), "xla", "jit-compile"),
+    ):
+        technique, setting = find_technique("tensorflow", name), Setting(items=12)
+        plain = arm_of(build, setting)
+        arm = apply_all([(technique, level)], lambda **options: arm_of(build, setting, **options))  # noqa: B023
+        assert arm.items == plain.items
+        assert relative_error(output_of(arm), output_of(plain)) < technique.tolerance_at(level), name
+
+
+def test_settings_reach_the_model_and_its_data(folder: Path) -> None:
+    from accelbench.workloads.tensorflow.model_fit import FittedProgram
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    fitted = FittedProgram(
+        on_files(folder), seed=0, dtype_policy="mixed_float16", jit_compile=True, steps_per_execution=8
+    )
+    model = fitted.model
+    assert (model.layers[1].compute_dtype, model.jit_compile, model.steps_per_execution) == ("float16", True, 8)
+    assert type(model.optimizer).__name__ == "LossScaleOptimizer"
+    taken = fitted.take(2, 1, FitOptions(batch_size=6, prefetch=1, data_threads=1, deterministic=False))
+    options = taken.data.options()
+    assert (taken.steps, taken.items, [len(labels) for _, labels in taken.data]) == (1, 6, [6])
+    assert (options.threading.private_threadpool_size, options.deterministic) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"log_interval": 10}, "Model.fit reads the loss by itself"),
+        ({"data_location": "round-trip"}, "Model.fit brings the batches from the host's memory"),
+        ({"loop": "eager"}, "Model.fit is the loop of a Keras program"),
+        ({"prefetch": 1}, "Keras batches and prefetches the program's arrays by itself, so prefetch does not apply"),
+        ({"batch_size": 64}, "an epoch has 50 items here, too few for a batch of 64"),
+        ({"batch_size": 8}, "the program has this already"),
+        ({"dtype_policy": "float32"}, "the program has this already"),
+        ({"loop": "function"}, "the program has this already"),
+        ({"steps_per_execution": 1}, "the program has this already"),
+    ],
+)
+def test_an_option_that_changes_nothing_or_cannot_apply_is_unavailable(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Unavailable, match=sentence):
+        arm_of(on_arrays(), Setting(only_check=True), **options)
+
+
+def test_a_model_that_does_not_follow_the_dtype_policy_is_unavailable() -> None:
+    program = on_arrays()()
+    with pytest.raises(Unavailable, match="has the dtype policy float32 under Keras's global policy mixed_bfloat16"):
+        arm_of(lambda: program, dtype_policy="mixed_bfloat16")
+
+
+def test_arrays_are_learnt_in_batches_of_another_size_and_predicted() -> None:
+    known = Setting(items=24)
+    assert [arm_of(on_arrays(), known, batch_size=size).items for size in (4, 32)] == [24, 32]
+    arm = arm_of(on_arrays(learns=False), known)
+    assert [output.shape for output in output_of(arm)] == [(24, 2)]
+
+
+def test_later_visits_keep_the_items_of_the_first_one() -> None:
+    build = on_arrays(batches=None)
+    first = arm_of(build)
+    assert first.items % 50 == 0  # an epoch is short, so an iteration has several
+    assert arm_of(build, Setting(items=150)).items == 150
+    assert arm_of(build, Setting(items=24)).items == 24
+    assert arm_of(build, Setting(items=24, compares_outputs=False)).ignore_output
+
+
+def test_a_program_that_never_repeats_is_not_compared_and_says_so() -> None:
+    calls = count()
+
+    def build() -> KerasProgram:
+        import keras
+        import tensorflow as tf
+
+        def add_noise(inputs):  # other numbers in every call, which no seed brings back
+            noise = tf.py_function(lambda: np.full(6, next(calls), np.float32), [], tf.float32)
+            return inputs + tf.ensure_shape(noise, (6,))
+
+        layers = [keras.Input((6,)), keras.layers.Lambda(add_noise), keras.layers.Dense(8)]
+        return replace(on_arrays()(), model=compiled(layers))
+
+    arm = arm_of(build)
+    assert arm.ignore_output
+    assert [remark.code for remark in arm.remarks] == ["program-differs"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"model": len}, "the program's model is a builtin_function_or_method; expected a keras.Model"),
+        ({"data": 7}, "the program's data are of type int; expected a tf.data.Dataset of batches, or arrays"),
+        ({"fit": {"epochs": 3}}, "the program's fit has 'epochs'; expected callbacks, class_weight and shuffle"),
+        ({"batches": 0}, "the program has batches=0; expected a number above 0, or None"),
+    ],
+)
+def test_what_is_no_program_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        arm_of(on_arrays(**changes))
+
+
+def test_what_cannot_be_fitted_is_refused_in_a_sentence() -> None:
+    import keras
+    import tensorflow as tf
+
+    with pytest.raises(BadInput, match="the function returned a int; expected an accelbench"):
+        arm_of(lambda: 7)
+    with pytest.raises(BadInput, match="the program's model is not compiled"):
+        arm_of(on_arrays(model=keras.Sequential([keras.Input((6,))])))
+    single = tf.data.Dataset.range(3)
+    with pytest.raises(BadInput, match=r"the program's data set yields single items; expected batches"):
+        arm_of(on_arrays(data=single, batch_size=None))
+    with pytest.raises(BadInput, match="the program's arrays have 3 and 50 items; expected one number above 0"):
+        arm_of(on_arrays(data=(np.zeros((50, 6)), np.zeros(3))))

@@ -1,0 +1,355 @@
+"""A program may train by itself, and what it has already is no technique for it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import accelbench.techniques  # noqa: F401  fills the catalogue
+from accelbench import Arm, Program, Setting, program
+from accelbench.core import apply_all, find_technique
+from accelbench.errors import BadInput, Unavailable
+from accelbench.workloads.torch import compile as compiling
+from accelbench.workloads.torch.user_program import ProgramLoop
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+DATA = TensorDataset(torch.randn(64, 1, 8, 8), torch.randint(3, (64,)))
+loss_of = nn.functional.cross_entropy
+
+
+def build() -> Program:
+    """Clip and accumulate gradients, warm up, and let a second model follow the first by an optimizer of its own."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1), nn.Linear(4 * 36, 3))
+    judge = nn.Linear(3, 1)
+    optimizers = [torch.optim.AdamW(model.parameters(), 1e-2), torch.optim.SGD(judge.parameters(), 1e-2)]
+    warm_up = torch.optim.lr_scheduler.LambdaLR(optimizers[0], lambda number: min(1.0, (number + 1) / 4))
+    counted = 0
+
+    def train_step(batch: Any) -> dict[str, Any]:
+        nonlocal counted
+        images, labels = batch
+        logits = model(images)
+        loss = loss_of(logits, labels)
+        (loss / 2).backward()
+        counted += 1
+        if counted % 3 == 0:  # not as often as an iteration has batches
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizers[0].step()
+            optimizers[0].zero_grad()
+            warm_up.step()
+        judged = judge(logits.detach()).square().mean()
+        optimizers[1].zero_grad()
+        judged.backward()
+        optimizers[1].step()
+        return {"loss": loss, "judged": judged.item()}
+
+    return Program(
+        model=nn.ModuleList([model, judge]),
+        loader=DataLoader(DATA, batch_size=4),
+        train_step=train_step,
+        optimizer=optimizers,
+        state=[warm_up],
+        batches=8,
+    )
+
+
+def simple(**changes: Any) -> Callable[[], Program]:
+    """Return a builder of a program with a step, in which something is changed."""
+
+    def built() -> Program:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.Flatten(), nn.Linear(4 * 16, 3))
+        made = Program(
+            model=model,
+            loader=DataLoader(DATA, batch_size=4),
+            step=lambda model, batch: loss_of(model(batch[0]), batch[1]),
+            optimizer=torch.optim.SGD(model.parameters(), 0.1),
+            batches=4,
+        )
+        return replace(made, **{name: make(made) if callable(make) else make for name, make in changes.items()})
+
+    return built
+
+
+def arm_of(built: Callable[[], Any] = build, *, only_check: bool = False, **options: Any) -> Arm:
+    return program(built).build(Setting(cores=2, only_check=only_check), **options)
+
+
+def losses_of(arm: Arm) -> torch.Tensor:
+    arm.reset()
+    losses: torch.Tensor = arm.step()
+    return losses
+
+
+def test_its_losses_are_those_of_its_own_loop_and_a_reset_forgets_everything() -> None:
+    arm = arm_of()
+    losses = losses_of(arm)
+    mine = build()
+    batches = list(mine.loader)[:8]  # a loader draws a number when it is iterated
+    torch.manual_seed(0)
+    trained = list(map(mine.train_step, batches))
+    assert losses.tolist() == [pytest.approx([each["loss"].item(), each["judged"]]) for each in trained]
+    assert not torch.equal(arm.step(), losses)
+    assert torch.equal(losses_of(arm), losses), "weights, both optimizers, the warm-up and the count are the first ones"
+
+
+class Loop:
+    """Learns from every second batch."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+        self.seen = 0
+
+    def train(self, batch: Any) -> float:
+        self.seen += 1
+        loss = loss_of(self.model(batch[0]), batch[1])
+        if self.seen % 2 == 0:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return loss.item()
+
+
+def test_the_method_of_an_object_counts_from_the_first_number_after_a_reset() -> None:
+    def built() -> Program:
+        loop = Loop()
+        return Program(
+            model=loop.model,
+            loader=[*DataLoader(DATA, batch_size=4)],
+            train_step=loop.train,
+            optimizer=loop.optimizer,
+            batches=3,
+        )
+
+    arm = arm_of(built)
+    assert torch.equal(losses_of(arm), losses_of(arm))
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("amp", "bf16"), ("memory_format", "channels-last"), ("workers", "1"), ("threads", "all"), ("device", "cpu")],
+)
+def test_a_technique_that_makes_sense_applies_and_computes_the_same(name: str, level: str) -> None:
+    switch = find_technique("torch", name)
+    arm = apply_all([(switch, level)], arm_of)
+    try:
+        with arm.entered():
+            error = (losses_of(arm) - losses_of(arm_of())).norm() / losses_of(arm_of()).norm()
+        assert error <= max(switch.tolerance_at(level), 1e-5)
+    finally:
+        arm.close()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_every_model_of_a_list_is_compiled_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def compile_forward(function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+        return lambda *arguments: compiled.append(function.__name__) or function(*arguments)
+
+    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
+    monkeypatch.setattr(torch, "compile", compile_forward)
+    arm = arm_of(compile="default")
+    assert torch.equal(losses_of(arm), losses_of(arm_of()))
+    arm.close()
+    assert len(set(compiled)) == 2
+    assert len(compiled) == 2 * 8
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"amp": "fp16"}, "makes the backward pass, in which float16 needs a gradient scaler"),
+        ({"accumulation": 4}, "learns from a batch as it comes"),
+        ({"optimizer": "fused"}, "steps the optimizers that it holds"),
+        ({"log_interval": 10}, "reads its loss where it wants to"),
+        ({"log_by": "float"}, "reads its loss as it wants to"),
+        ({"relief": "silent"}, "reads its loss where it wants to"),
+        ({"cuda_graphs": True}, "may call its models in any way"),
+    ],
+)
+def test_what_a_training_step_of_its_own_decides_is_refused_in_a_sentence(
+    options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Unavailable, match=f"the program's own training step {sentence}"):
+        arm_of(only_check=True, **options)
+
+
+def learn_in_step(*, clears: bool) -> Callable[[Program], Callable[[Any, Any], Any]]:
+    def make(made: Program) -> Callable[[Any, Any], Any]:
+        def step(model: Any, batch: Any) -> Any:
+            loss = loss_of(model(batch[0]), batch[1])
+            loss.backward()
+            made.optimizer.step()
+            if clears:
+                made.optimizer.zero_grad()
+            return loss
+
+        return step
+
+    return make
+
+
+def detached(_: Program) -> Callable[[Any, Any], Any]:
+    return lambda model, batch: loss_of(model(batch[0]), batch[1]).detach()
+
+
+@pytest.mark.parametrize("step", [learn_in_step(clears=False), learn_in_step(clears=True), detached])
+def test_a_step_that_makes_the_backward_pass_itself_is_told_of_train_step(step: Callable[..., Any]) -> None:
+    with pytest.raises(BadInput, match=r"makes the backward pass itself; pass it as train_step\(batch\)"):
+        arm_of(simple(step=step)).step()
+
+
+def nothing(_: Program) -> Callable[[Any], None]:
+    return lambda _: None
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"train_step": nothing}, "the program has both step and train_step; expected"),
+        ({"step": None}, "the program has neither step nor train_step; expected"),
+        (
+            {"step": None, "train_step": nothing, "optimizer": None},
+            "has a train_step and no optimizer; expected .* or op",
+        ),
+        ({"step": None, "train_step": nothing}, "the program's train_step returned a NoneType; expected its loss"),
+        (
+            {"optimizer": lambda made: made.model.parameters()},
+            "optimizer holds a generator; expected objects with state_d",
+        ),
+        ({"state": [3]}, "the program's state holds a int; expected objects with state_dict and load_state_dict"),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        arm_of(simple(**changes)).step()
+
+
+def channels_last(made: Program) -> Any:
+    return made.model.to(memory_format=torch.channels_last)
+
+
+def autocast(_: Program) -> Callable[[Any, Any], Any]:
+    def step(model: Any, batch: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return loss_of(model(batch[0]), batch[1])
+
+    return step
+
+
+def compiled(made: Program) -> Any:
+    made.model[0].compile(backend="eager")
+    return made.model
+
+
+def two_workers(_: Program) -> Any:
+    return DataLoader(DATA, batch_size=4, num_workers=2, persistent_workers=True, prefetch_factor=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "has_already"),
+    [
+        ({}, {"batch_size": 4}, True),
+        ({}, {"batch_size": 8}, False),
+        ({}, {"workers": 0}, True),
+        ({"loader": two_workers}, {"workers": 2}, True),
+        ({"loader": two_workers}, {"workers": 1}, False),
+        ({"loader": two_workers}, {"persistent_workers": True}, True),
+        ({"loader": two_workers}, {"prefetch_factor": 4}, True),
+        ({}, {"pin_memory": False}, True),
+        ({}, {"device": "cpu"}, True),
+        ({}, {"memory_format": "contiguous"}, True),
+        ({"model": channels_last}, {"memory_format": "channels-last"}, True),
+        ({"model": channels_last}, {"memory_format": "contiguous"}, False),
+        ({}, {"amp": "fp32"}, True),
+        ({}, {"amp": "bf16"}, False),
+        ({"step": autocast}, {"amp": "bf16"}, True),
+        ({}, {"compile": "eager"}, True),
+        ({"model": compiled}, {"compile": "default"}, True),
+        ({}, {"optimizer": "for-loop"}, True),
+        ({}, {"optimizer": "foreach"}, False),
+        ({}, {"amp": "bf16", "workers": 0}, False),
+    ],
+)
+def test_what_the_program_has_already_is_no_technique_where_options_are_checked(
+    changes: dict[str, Any], options: dict[str, Any], has_already: bool
+) -> None:
+    built = simple(**changes)
+    if not has_already:
+        arm_of(built, only_check=True, **options)
+        return
+    with pytest.raises(Unavailable, match=r"^the program has this already$"):
+        arm_of(built, only_check=True, **options)
+
+
+@pytest.mark.parametrize("options", [{"persistent_workers": True}, {"prefetch_factor": 8}])
+def test_without_loader_processes_there_is_none_to_live_on_or_to_load_ahead(options: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable, match="loads in its own process"):
+        arm_of(simple(), only_check=True, **options)
+    arm_of(simple(), only_check=True, workers=1, **options)
+
+
+@pytest.mark.parametrize("level", ["bf16", "fp16"])
+def test_a_program_that_sets_its_own_precision_keeps_it(level: str) -> None:
+    with pytest.raises(Unavailable, match="has this already" if level == "bf16" else "sets its own precision, bf16"):
+        arm_of(simple(step=autocast), amp=level)
+
+
+def test_options_that_are_not_set_leave_the_program_as_it_is() -> None:
+    def still(made: Program) -> Any:
+        made.model[4].eval()
+        return channels_last(made)
+
+    models = []
+    built = simple(model=lambda made: models.append(still(made)) or models[-1])
+    arm_of(built).step()
+    (model,) = models
+    assert not model[2].weight.is_contiguous()
+    assert (model[0].training, model[4].training) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("loading_s", "batch_s", "batches"),
+    [
+        (0.0, 2.0, 1),
+        (0.0, 0.2, 2),
+        (0.1, 0.2, 4),  # so many that loader processes have something to load
+        (1.0, 2.0, 1),
+        (0.0, 0.02, 8),
+        (0.0, 0.001, 16),  # the whole epoch
+    ],
+)
+def test_an_iteration_has_as_many_batches_as_their_time_allows(
+    monkeypatch: pytest.MonkeyPatch, loading_s: float, batch_s: float, batches: int
+) -> None:
+    monkeypatch.setattr(ProgramLoop, "_time_batches", lambda _: (loading_s, batch_s))
+    arm = arm_of(simple(batches=None))
+    assert len(losses_of(arm)) == batches
+
+
+def test_all_arms_of_a_trial_and_its_later_visits_have_as_many_batches_as_the_baseline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter([0.2, 0.02])
+    monkeypatch.setattr(ProgramLoop, "_time_batches", lambda _: (0.0, next(times)))
+    mine, setting = program(simple(batches=None)), Setting(cores=2)
+    items = [mine.build(setting, **options).items for options in ({}, {"amp": "bf16"}, {"batch_size": 8})]
+    assert items == [8, 8, 8]
+    assert mine.build(Setting(cores=2, items=12)).items == 12, "as an earlier visit chose"
+    assert mine.build(Setting(cores=2)).items == 32, "another trial chooses anew"
+
+
+def test_what_is_chosen_by_the_time_of_batches_is_small() -> None:
+    arm = arm_of(simple(batches=None))
+    first = losses_of(arm)
+    assert 1 <= len(first) <= 16
+    assert torch.equal(losses_of(arm), first), "timing them has taught nothing"
