@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from accelbench.progress import Expected, Progress, StreamScreen
+from accelbench.progress import Expected, Progress, SearchProgress, StreamScreen
 
 
 class Terminal(StringIO):
@@ -91,3 +91,34 @@ def test_on_a_terminal_one_line_is_rewritten_and_removed(clock: Clock) -> None:
     shown = [line.strip() for line in stream.getvalue().split("\r")]
     assert shown == ["", "[1/1] walk · about 1 s left", "[1/1] walk · about 1 s left · timing", "", ""]
     assert "\n" not in stream.getvalue()
+
+
+def test_a_search_moves_one_line_on_a_terminal_with_the_time_that_is_left(clock: Clock) -> None:
+    terminal = Terminal()
+    progress = SearchProgress(StreamScreen(terminal), 60.0, clock=clock)
+    progress.report("amp bf16 over your program")
+    clock.now_s = 10.0
+    progress.show_phase("9 pairs")
+    clock.now_s = 70.0
+    progress.report("2 configurations in the race")
+    lines = [line.strip() for line in terminal.getvalue().split("\r") if line.strip()]
+    assert lines == [
+        "about 1 min 00 s left · amp bf16 over your program",
+        "about 50 s left · amp bf16 over your program · 9 pairs",
+        "nearly done · 2 configurations in the race",
+    ]
+
+
+def test_a_search_prints_few_lines_where_they_stay(clock: Clock) -> None:
+    stream = StringIO()
+    progress = SearchProgress(StreamScreen(stream), 60.0, clock=clock)
+    for second in range(10):
+        clock.now_s = float(second)
+        progress.report(f"trial {second}")
+        progress.show_phase("build")
+    assert stream.getvalue().splitlines() == [
+        "about 1 min 00 s left · trial 0",
+        "about 57 s left · trial 3",
+        "about 54 s left · trial 6",
+        "about 51 s left · trial 9",
+    ]

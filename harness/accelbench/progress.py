@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +13,9 @@ from typing import Any, Protocol, TextIO
 
 from accelbench.units import minutes
 
+TICK_S = 1.0  # the least that a line on the time left needs
+BETWEEN_LINES_S = 3.0  # where lines stay
+LONGEST_SILENCE_S = 20.0
 BETWEEN_PHASES_S = 0.5  # writing more often would take the processor from what is being measured
 
 
@@ -128,3 +133,66 @@ class Progress:
         if self.screen.is_terminal and self._clock() - self._shown_s >= BETWEEN_PHASES_S:
             self._shown_s = self._clock()
             self.screen.rewrite(line)
+
+
+class SearchProgress:
+    """Shows what a search is trying, and the time that is left of its budget.
+
+    On a terminal one line moves. Elsewhere a line is printed for what is tried next, a few seconds apart at least.
+
+    Args:
+        screen: where it is shown.
+        budget_s: seconds of the search.
+        clock: returns seconds.
+    """
+
+    def __init__(self, screen: Screen, budget_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.screen = screen
+        self._ends_s = clock() + budget_s
+        self._clock = clock
+        self._text, self._phase = "", ""
+        self._shown_s = -math.inf
+        self._lock = threading.Lock()  # of the screen, which the ticking thread writes to as well
+        self._ended = threading.Event()
+        self._ticking = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> SearchProgress:
+        self._ticking.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._ticking.join()
+        if self.screen.is_terminal:
+            self.screen.rewrite("")
+
+    def report(self, text: str) -> None:
+        """Show what is tried now."""
+        with self._lock:
+            self._text, self._phase = text, ""
+            self._show(BETWEEN_PHASES_S if self.screen.is_terminal else BETWEEN_LINES_S)
+
+    def show_phase(self, phase: str) -> None:
+        """Show what is done of it; only a terminal has room for that."""
+        with self._lock:
+            self._phase = phase
+            if self.screen.is_terminal:
+                self._show(BETWEEN_PHASES_S)
+
+    def _tick(self) -> None:
+        while not self._ended.wait(TICK_S):
+            with self._lock:
+                self._show(TICK_S if self.screen.is_terminal else LONGEST_SILENCE_S)
+
+    def _show(self, least_s: float) -> None:
+        """Show the line unless the last one is too recent."""
+        now_s = self._clock()
+        if now_s - self._shown_s < least_s:
+            return
+        self._shown_s = now_s
+        left_s = self._ends_s - now_s
+        left = f"about {minutes(left_s)} left" if left_s > 0 else "nearly done"
+        if self.screen.is_terminal:
+            self.screen.rewrite(" · ".join(filter(None, (left, self._text, self._phase))))
+        else:
+            self.screen.print_line(f"{left} · {self._text}")

@@ -9,10 +9,13 @@ from random import Random
 from fake_device import FakeClock
 
 from accelbench.advise.observations import Observation
-from accelbench.advise.search import Search
+from accelbench.advise.program_search import ProgramSearch
+from accelbench.advise.search import ALPHA, Search
 from accelbench.advise.space import Axis, Configuration, SearchSpace
+from accelbench.measuring.statistics import fewest_pairs
 
 OVERHEAD_S = 0.05  # of building, checking and pricing an arm
+START_S = 8.0  # of a worker, before a program's baseline is measured
 SLOW_START_S = 12.0  # of compiling one
 FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
 Speedup = Callable[[Mapping[str, str]], float]
@@ -73,6 +76,31 @@ class Surface:
             for place, (each, mine) in enumerate(zip(configurations, taken, strict=True))
         }
         return [trial]
+
+    def judge(
+        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+    ) -> list[dict[Configuration, Observation]]:
+        """As ``evaluate``, with half as many pairs again as decide where nothing is disturbed."""
+        steps_s = sum(self.step_s / self.of(each) for each in configurations)
+        return self.evaluate(
+            configurations, max(look_s, 1.5 * fewest_pairs(ALPHA) * steps_s / len(configurations)), patience_s
+        )
+
+    def program_search(self, budget_s: float, **options: object) -> ProgramSearch:
+        """Return a search for a user's program, whose start took a while."""
+        start_s = self.clock()
+        self.clock.advance(START_S)
+        return ProgramSearch(
+            space=self.space,
+            evaluate=self.evaluate,
+            judge=self.judge,
+            confirm=self.judge,
+            start_s=start_s,
+            budget_s=budget_s,
+            clock=self.clock,
+            rng=Random(self.rng.random()),
+            **options,
+        )
 
     def _disturbed(self) -> float:
         burst = 1.0 if self.rng.random() < 0.02 else 0.0

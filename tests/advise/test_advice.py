@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 
 from accelbench.advise.advice import Advice, TriedConfiguration, as_json, as_text
+from accelbench.advise.program_search import Alone
 from accelbench.measuring.statistics import Judgement
 
 ADVICE = Advice(
@@ -64,3 +65,51 @@ def test_an_interval_without_an_upper_end_is_null_in_json_and_open_in_text():
     stored = json.loads(json.dumps(as_json(advice), allow_nan=False))
     assert stored["gain"] == {"speedup": 1.5, "low": 1.2, "high": None, "verdict": "faster", "pairs": 3}
     assert "compile default is 1.50× (1.20–∞) as fast as the baseline" in as_text(advice)
+
+
+def judged(speedup: float, low: float, high: float, verdict: str, pairs: int = 12) -> Judgement:
+    return Judgement(speedup=speedup, low=low, high=high, verdict=verdict, pairs=pairs)
+
+
+OVER_PROGRAM = replace(
+    ADVICE,
+    workload="train.py:build",
+    over="your program",
+    levels={"amp": "bf16"},
+    changes={"amp": "bf16"},
+    gain=judged(1.31, 1.2, 1.4, "faster"),
+    alone=(
+        Alone(technique="amp", level="bf16", judgement=judged(1.3, 1.2, 1.4, "faster")),
+        Alone(technique="amp", level="fp16", reason="wrong-output: the loss is not finite"),
+        Alone(technique="memory_format", level="channels-last", judgement=judged(1.0, 0.98, 1.02, "same")),
+        Alone(technique="workers", level="2", judgement=judged(1.4, 0.0, math.inf, "undecided", 4), needed_s=30.0),
+        Alone(technique="threads", level="1", judgement=judged(1.01, 0.95, 1.04, "undecided")),
+        Alone(technique="workers", level="1", judgement=judged(0.9, 0.8, 0.98, "undecided")),
+        Alone(technique="compile", level="default", reason="no time to try it", needed_s=90.0),
+    ),
+    present={"amp": ("fp32",), "batch_size": ("16",)},
+    enough_s=240.0,
+)
+
+
+def test_each_technique_alone_has_its_verdict_over_the_program():
+    text = as_text(OVER_PROGRAM)
+    assert text.startswith("train.py:build (torch): amp bf16 is 1.31× (1.20–1.40) as fast as your program, per step.")
+    assert (
+        "Each technique alone, over your program (3.0 % either way is the same):\n"
+        "  amp bf16                     1.30× (1.20–1.40)     faster\n"
+        "  memory-format channels-last  1.00× (0.980–1.02)    same\n"
+        "  workers 2                    1.40× (no interval)   undecided, after only 4 pairs\n"
+        "  threads 1                    1.01× (0.950–1.04)    undecided, at most 4.0 % faster\n"
+        "  workers 1                    0.900× (0.800–0.980)  undecided, not faster\n"
+        "  amp fp16: wrong-output: the loss is not finite\n"
+    ) in text
+    assert "baseline" not in text
+
+
+def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_it():
+    text = as_text(OVER_PROGRAM)
+    assert "No time for: compile default.\n--budget 4m would try these and decide the rest, by estimate." in text
+    assert "Your program has already: amp fp32, batch-size 16." in text
+    decided = replace(OVER_PROGRAM, alone=OVER_PROGRAM.alone[:3], enough_s=None)
+    assert "--budget" not in as_text(decided)

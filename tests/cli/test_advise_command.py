@@ -53,12 +53,15 @@ def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
 
 @pytest.mark.slow
 def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench):
-    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "8s", "--json"
+    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "90s", "--json"
     result = accelbench(f"{EXAMPLE}:build", *wishes)
     assert result.exit_code == 0, result.output
     advice = json.loads(result.stdout)
     assert (advice["workload"], advice["framework"]) == ("my_train.py:build", "torch")
     assert {each["changes"].get("memory_format") for each in advice["tried"]} == {None, "channels-last"}
+    assert [(each["technique"], each["level"]) for each in advice["alone"]] == [("memory_format", "channels-last")]
+    assert advice["alone"][0]["judgement"]["low"] > 0
+    assert advice["over"] == "your program"
     assert advice["settings"]["batch_size"] == "DataLoader(data, batch_size=64)"
     assert ("memory_format" in advice["settings"]) == (advice["levels"]["memory_format"] == "channels-last")
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from accelbench.advise.program_search import ALONE_SHARE, SAME, Alone, ProgramSearch
 from accelbench.advise.search import ALPHA, NOISE, OVERRUN, Search
 from accelbench.advise.space import Configuration, label_changes
 from accelbench.core import Levels, Trial, Workload, find_technique
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.statistics import Judgement
 from accelbench.price import describe_error
-from accelbench.text import hyphenate
+from accelbench.text import format_levels, hyphenate
 from accelbench.units import minutes, percent, plural, ratio, size, speedup
 
 MAX_LISTED = 12  # configurations in the text; the JSON has all
@@ -57,6 +58,11 @@ class Advice:
         longest_s: what the longest trial took.
         longest: what its last configuration switched.
         interrupted: whether Ctrl-C ended the search.
+        over: what speedups are over, "your program" or "the baseline".
+        alone: what every technique alone does to a user's program.
+        present: the levels that a user's program has already, by technique.
+        enough_s: a budget that would decide what is undecided alone, by estimate; None if nothing is left to decide.
+        is_cut_short: whether the time was up in the middle of a trial.
     """
 
     workload: str
@@ -81,6 +87,11 @@ class Advice:
     interrupted: bool = False
     untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    over: str = "the baseline"
+    alone: tuple[Alone, ...] = ()
+    present: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    enough_s: float | None = None
+    is_cut_short: bool = False
 
     @property
     def shown_slower(self) -> int:
@@ -104,6 +115,9 @@ def build_advice(
 ) -> Advice:
     """Return the advice that a search has come to."""
     space, look = search.space, search.observations.first_looks[best]
+    applicable = [*applicable]
+    is_program = isinstance(search, ProgramSearch)
+    alone = tuple(search.list_alone()) if isinstance(search, ProgramSearch) else ()
     changes = space.changes(best)
     settings = {
         name: find_technique(trial.framework, name).snippet_at(level, device)
@@ -117,7 +131,7 @@ def build_advice(
         changes=changes,
         settings={name: text for name, text in settings.items() if text},
         held={**trial.fixed, **{name: str(value) for name, value in trial.problem.items()}},
-        gain=_compare(search, best, space.baseline),
+        gain=search.judge_gain(best),
         memory_bytes=look.memory_bytes,
         error=look.error,
         deterministic=search.find_objection is not None,
@@ -136,7 +150,18 @@ def build_advice(
             for each in applicable
             for level, reason in each.refused.items()
         },
+        over="your program" if is_program else "the baseline",
+        alone=alone,
+        present={each.technique: each.present for each in applicable if each.present},
+        enough_s=_enough_s(alone, search.budget_s),
+        is_cut_short=isinstance(search, ProgramSearch) and search.is_cut_short,
     )
+
+
+def _enough_s(alone: Iterable[Alone], budget_s: float) -> float | None:
+    """Return the budget in whole minutes in which what is open would be decided, None if nothing is."""
+    needed_s = sum(each.needed_s for each in alone if each.needed_s is not None)
+    return 60.0 * math.ceil((budget_s + needed_s / ALONE_SHARE) / 60) if needed_s else None
 
 
 def _list_tried(search: Search, best: Configuration) -> tuple[TriedConfiguration, ...]:
@@ -179,7 +204,8 @@ def _bounded(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def as_text(advice: Advice) -> str:
     """Return an advice as lines: what to switch, what it gains and costs, how sure it is, and what was tried."""
-    parts = (_answer, _settings, _certainty, _tried, _left_out)
+    program = (_answer, _settings, _alone, _open, _together, _present, _left_out)
+    parts = program if advice.over == "your program" else (_answer, _settings, _certainty, _tried, _left_out)
     sections = ([*part(advice)] for part in parts)
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -187,18 +213,82 @@ def as_text(advice: Advice) -> str:
 def _answer(advice: Advice) -> Iterator[str]:
     where, chosen = f"{advice.workload} ({advice.framework})", label_changes(advice.changes)
     if not advice.changes:
-        yield f"{where}: leave it as it is; nothing that was tried is faster and keeps the limits."
+        yield f"{where}: leave it as it is; {_nothing_pays(advice)}."
     elif advice.gain is None:
         about = next(speedup(each.speedup) for each in advice.tried if each.speedup and each.changes == advice.changes)
-        yield f"{where}: {chosen}, about {about} as fast as the baseline, per {advice.unit}; not timed side by side."
+        yield f"{where}: {chosen}, about {about} as fast as {advice.over}, per {advice.unit}; not timed side by side."
     else:
-        yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as the baseline, per {advice.unit}."
+        yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as {advice.over}, per {advice.unit}."
         if advice.gain.verdict != "faster":
-            yield f"The verdict over the baseline is {advice.gain.verdict}; a longer --budget may decide it."
+            yield f"The verdict over {advice.over} is {advice.gain.verdict}; a longer --budget may decide it."
     memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
     repeated = "the same bits in two runs" if advice.deterministic else ""
     if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
         yield f"Its price: {', '.join(prices)}."
+
+
+def _nothing_pays(advice: Advice) -> str:
+    if any(each.needed_s is not None for each in advice.alone):
+        return "nothing has been shown to be faster and to keep the limits"
+    return "nothing that was tried is faster and keeps the limits"
+
+
+def _alone(advice: Advice) -> Iterator[str]:
+    judged = [each for each in advice.alone if each.judgement is not None]
+    rows = [_row_alone(each, each.judgement) for each in judged if each.judgement is not None]
+    if rows:
+        yield f"Each technique alone, over your program ({percent(SAME)} either way is the same):"
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    failed = {each.reason: [] for each in advice.alone if each.reason and each.needed_s is None}  # type: dict[str, list[str]]
+    for each in advice.alone:
+        if each.reason in failed:
+            failed[each.reason].append(format_levels({each.technique: each.level}))
+    for why, names in failed.items():
+        yield f"  {', '.join(names)}: {why}"
+
+
+def _row_alone(each: Alone, judgement: Judgement) -> tuple[str, str, str]:
+    name = format_levels({each.technique: each.level})
+    verdict = str(judgement.verdict)
+    if judgement.verdict == "undecided":
+        if not (judgement.low > 0 and math.isfinite(judgement.high)):
+            verdict = f"undecided, after only {plural(judgement.pairs, 'pair')}"
+        elif judgement.high <= 1:
+            verdict = "undecided, not faster"
+        elif judgement.high < 1 + 2 * SAME:
+            verdict = f"undecided, at most {percent(judgement.high - 1)} faster"
+    return name, _ratio(judgement), verdict
+
+
+def _open(advice: Advice) -> Iterator[str]:
+    untried = [each for each in advice.alone if each.judgement is None and each.needed_s is not None]
+    undecided = [each for each in advice.alone if each.judgement is not None and each.needed_s is not None]
+    if untried:
+        yield f"No time for: {', '.join(format_levels({each.technique: each.level}) for each in untried)}."
+    if advice.enough_s is not None:
+        what = " and ".join(filter(None, ("try these" if untried else "", "decide the rest" if undecided else "")))
+        yield f"--budget {round(advice.enough_s / 60)}m would {what}, by estimate."
+    if advice.is_cut_short:
+        yield f"The time was up after {minutes(advice.spent_s)}, in the middle of a trial that was not waited for."
+    elif advice.interrupted:
+        yield f"Interrupted before the {minutes(advice.budget_s)} of its budget were over."
+
+
+def _together(advice: Advice) -> Iterator[str]:
+    several = [each for each in advice.tried if len(each.changes) > 1]
+    if several:
+        yield "Together:"
+        for each in several[:MAX_LISTED]:
+            about = speedup(each.speedup) if each.speedup is not None else "–"
+            yield f"  {about:>7}  {label_changes(each.changes)}: {_fate(each, advice)}"
+
+
+def _present(advice: Advice) -> Iterator[str]:
+    if advice.present:
+        levels = {name: ", ".join(each) for name, each in advice.present.items()}
+        yield f"Your program has already: {format_levels(levels)}."
 
 
 def _settings(advice: Advice) -> Iterator[str]:
@@ -256,7 +346,10 @@ def _fate(each: TriedConfiguration, advice: Advice) -> str:
 def _left_out(advice: Advice) -> Iterator[str]:
     if advice.left_out:
         yield "Left out:"
-        yield from (f"  {hyphenate(name)}: {reason}" for name, reason in advice.left_out.items())
+        alike: dict[str, list[str]] = {}
+        for name, reason in advice.left_out.items():
+            alike.setdefault(reason, []).append(hyphenate(name))
+        yield from (f"  {', '.join(names)}: {reason}" for reason, names in alike.items())
 
 
 def _ratio(compared: Judgement) -> str:

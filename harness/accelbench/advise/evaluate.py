@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from accelbench.advise.observations import Observation
+from accelbench.advise.program_search import SAME
+from accelbench.advise.search import ALPHA
 from accelbench.advise.space import Configuration, SearchSpace
-from accelbench.core import Plan, Trial
+from accelbench.core import OnProgress, Plan, Trial
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.pool import Pool
@@ -17,16 +19,23 @@ from accelbench.schema.result import WORKER_LOST, ArmRecord
 
 SHARED_FAILURES = (*WORKER_LOST, "out-of-memory")  # one arm may cause this for all arms of its worker
 THREE_PAIRS_ALPHA = 0.5  # three pairs of one sign reject a fair coin at this level: the fewest that a look takes
+PRECISE = 0.1  # half-width of an interval at which a decided comparison gets no more pairs
 ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
-    """Evaluates configurations of a workload. ``trial`` holds everything that all evaluations have in common."""
+    """Evaluates configurations of a workload. ``trial`` holds everything that all evaluations have in common.
+
+    ``on_progress`` receives what is being done. ``items`` has those of the baseline's iteration, once it was measured:
+    a program that chooses the number of its batches chooses it once.
+    """
 
     pool: Pool
     trial: Trial
     space: SearchSpace
+    on_progress: OnProgress = lambda _: None
+    items: dict[str, float] = field(default_factory=dict)
 
     def __call__(
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
@@ -41,12 +50,37 @@ class Evaluator:
         Returns:
             The observations, one mapping for each trial.
         """
-        plan = self._plan(len(configurations), look_s, patience_s)
-        measured = self.pool.measure(self._trial(configurations, plan))
+        return self._evaluate(configurations, lambda arms: self._plan(arms, look_s, patience_s))
+
+    def judge(
+        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+    ) -> list[dict[Configuration, Observation]]:
+        """Time configurations as ``__call__`` does, but until each has a verdict or its seconds have passed.
+
+        The fewest pairs that decide are timed in any case. Outputs are compared; what only the first visit of a trial
+        measures, such as memory, is left to the configurations that pay.
+        """
+        return self._evaluate(
+            configurations, lambda arms: replace(self._deciding_plan(arms, look_s, patience_s), visit=1)
+        )
+
+    def judge_fully(
+        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+    ) -> list[dict[Configuration, Observation]]:
+        """Time configurations as ``judge`` does, with every check, and weigh them for memory."""
+        return self._evaluate(configurations, lambda arms: self._deciding_plan(arms, look_s, patience_s))
+
+    def _evaluate(
+        self, configurations: Sequence[Configuration], plan: Callable[[int], Plan]
+    ) -> list[dict[Configuration, Observation]]:
+        trial = self._trial(configurations, plan(len(configurations)))
+        measured = self.pool.measure(trial, on_progress=self.on_progress)
         reference, *others = configurations
         if len(others) > 1 and all(arm.outcome in SHARED_FAILURES for arm in measured.arms):
             halves = others[::2], others[1::2]
-            return [*chain(*(self([reference, *half], look_s, patience_s) for half in halves))]
+            return [*chain(*(self._evaluate([reference, *half], plan) for half in halves))]
+        if reference == self.space.baseline and measured.arms[0].items is not None:
+            self.items.setdefault("baseline", measured.arms[0].items)
         return [dict(zip(configurations, _observe(measured), strict=True))]
 
     def find_error(self, configuration: Configuration) -> str:
@@ -65,7 +99,19 @@ class Evaluator:
         return "" if is_same else "two runs from the same start did not give the same bits"
 
     def _trial(self, configurations: Sequence[Configuration], plan: Plan) -> Trial:
-        return replace(self.trial, arms=tuple(self.space.levels(each) for each in configurations), plan=plan)
+        setting = replace(self.trial.setting, items=self.items.get("baseline"))
+        arms = tuple(self.space.levels(each) for each in configurations)
+        return replace(self.trial, arms=arms, plan=plan, setting=setting)
+
+    def _deciding_plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
+        return replace(
+            self._plan(arms, look_s, patience_s),
+            budget_s=look_s,
+            min_span_s=0.0,
+            alpha=ALPHA * max(1, arms - 1),
+            noise=SAME,
+            half_width=PRECISE,
+        )
 
     def _plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
         return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -75,6 +75,8 @@ class Observations:
         self._estimates.clear()
         for configuration, observation in trial.items():
             first = self.first_looks.setdefault(configuration, observation)
+            if first.memory_bytes is None and observation.memory_bytes is not None:
+                self.first_looks[configuration] = replace(first, memory_bytes=observation.memory_bytes)
             # A reference that was measured before failed because of another configuration in the same worker.
             if not observation.is_measured and (configuration != reference or first is observation):
                 self.eliminated.setdefault(configuration, observation.reason)
@@ -107,6 +109,21 @@ class Observations:
         rivals = self._finalists if is_final else len(self.first_looks)
         shared, each = _log_ratios_of(trials, candidate, other), alpha / max(1, math.comb(rivals, 2))
         return judge_groups(shared, alpha=each, noise=noise, spread=self._spread()) if shared else None
+
+    def judge_over_baseline(self, candidate: Configuration, *, alpha: float, noise: float) -> Judgement | None:
+        """Return the judgement of one candidate against the baseline, or None where no trial had both.
+
+        The trials of the elimination decide, where there are any. The spread between builds is that of all trials;
+        where too few of them tell it, the judgement holds for the builds that were timed.
+        """
+        shared = _log_ratios_of(self.final_trials, candidate, self.baseline)
+        shared = shared or _log_ratios_of(self.trials, candidate, self.baseline)
+        if not shared:
+            return None
+        spread = self._spread()
+        if spread.freedom < MIN_FREEDOM:
+            return judge_groups([np.concatenate(shared)], alpha=alpha, noise=noise)
+        return judge_groups(shared, alpha=alpha, noise=noise, spread=spread)
 
     def estimate(self, configuration: Configuration) -> float:
         """Return the estimated log speedup over the baseline, through a third configuration if no trial had both."""

@@ -24,6 +24,7 @@ import numpy as np
 from accelbench.advise.observations import Observation, Observations, TrialObservations
 from accelbench.advise.space import Configuration, SearchSpace
 from accelbench.errors import Unavailable
+from accelbench.measuring.statistics import Judgement
 from accelbench.units import error, percent, plural, ratio, size, speedup
 
 MAX_CANDIDATES = 7  # candidates in one trial, all of which are in memory at once
@@ -58,11 +59,11 @@ Evaluate = Callable[[Sequence[Configuration], float, float], Sequence[TrialObser
 class NoBaseline(Unavailable):
     """The baseline was not measured. ``is_permanent`` says whether more time would not help."""
 
-    def __init__(self, baseline: Observation) -> None:
+    def __init__(self, baseline: Observation, what: str = "the baseline") -> None:
         self.reason = baseline.reason
         self.is_permanent = baseline.outcome in PERMANENT
         where = "" if self.is_permanent else " in this budget"
-        super().__init__(f"the baseline cannot be measured{where}: {baseline.reason}")
+        super().__init__(f"{what} cannot be measured{where}: {baseline.reason}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +109,9 @@ class Budget:
     def __post_init__(self) -> None:
         self.start()
 
-    def start(self) -> None:
-        """Start the budget now."""
-        self._start_s = self.clock()
+    def start(self, at_s: float | None = None) -> None:
+        """Start the budget now, or at an earlier reading of the clock."""
+        self._start_s = self.clock() if at_s is None else at_s
         self.longest = 0.0, self.space.baseline
 
     @property
@@ -136,6 +137,10 @@ class Budget:
         """Return whether a look at these ends before this share of the budget is spent."""
         cost_s = self.predict_overhead_s(configurations) + len(configurations) * self.look_s
         return self.spent_s + cost_s <= share * self.budget_s
+
+    def assume_overhead_s(self, most_s: float) -> None:
+        """Predict at most this for an arm beside its timing, until the next trial shows it."""
+        self._overhead_s = min(self._overhead_s, most_s)
 
     def record(self, configurations: Sequence[Configuration], look_s: float, duration_s: float) -> None:
         """Update the predictions by what a trial took."""
@@ -289,6 +294,12 @@ class Search:
             self.interrupted = True
         return self._choose_simplest()
 
+    def judge_gain(self, configuration: Configuration) -> Judgement | None:
+        """Return the judgement of a configuration over the baseline, None without a trial of both."""
+        if configuration == self.space.baseline:
+            return None
+        return self.observations.judge(configuration, self.space.baseline, alpha=ALPHA, noise=NOISE)
+
     def _search(self) -> None:
         self._try_references()
         quick = self.space.without_slow()
@@ -351,9 +362,15 @@ class Search:
             for part in _split(list(group), MAX_CANDIDATES):
                 yield reference, part
 
-    def _look(self, configurations: list[Configuration], patience_s: float, look_s: float = 0.0) -> None:
+    def _look(
+        self,
+        configurations: list[Configuration],
+        patience_s: float,
+        look_s: float = 0.0,
+        evaluate: Evaluate | None = None,
+    ) -> None:
         start_s, look_s = self.clock(), look_s or self.budget.look_s
-        trials = self.evaluate(configurations, look_s, patience_s)
+        trials = (evaluate or self.evaluate)(configurations, look_s, patience_s)
         self.budget.record(configurations, look_s, self.clock() - start_s)
         for trial in trials:
             self.observations.add(trial)
@@ -368,8 +385,7 @@ class Search:
         The baseline is a finalist too, since every trial times it anyway.
         """
         ranking = self.observations.rank()
-        near = [each for each in ranking if self._slowdown(each, ranking[0]) < FAR_BEHIND]
-        wanted = min(MAX_FINALISTS, math.ceil(len(ranking) / 2), max(MIN_FINALISTS, len(near)))
+        wanted = self._finalists_wanted(ranking)
         finalists: list[Configuration] = []
         for each in ranking:
             if len(finalists) >= wanted and each != self.space.baseline:
@@ -379,6 +395,10 @@ class Search:
             else:
                 finalists.append(each)
         return finalists
+
+    def _finalists_wanted(self, ranking: Sequence[Configuration]) -> int:
+        near = [each for each in ranking if self._slowdown(each, ranking[0]) < FAR_BEHIND]
+        return min(MAX_FINALISTS, math.ceil(len(ranking) / 2), max(MIN_FINALISTS, len(near)))
 
     def _eliminate(self, finalists: list[Configuration]) -> None:
         """Time the finalists again and again, and drop those that are shown to be slower and the slower half."""

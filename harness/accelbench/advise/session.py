@@ -14,10 +14,13 @@ from joblib import cpu_count
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.advise.advice import Advice, build_advice
 from accelbench.advise.evaluate import Evaluator
+from accelbench.advise.program_search import ProgramSearch
 from accelbench.advise.search import NO_LIMITS, Limits, NoBaseline, Search
-from accelbench.advise.space import SearchSpace, build_space
+from accelbench.advise.space import Configuration, SearchSpace, build_space
+from accelbench.advise.time_limit import TimeLimit
 from accelbench.core import (
     Host,
+    OnProgress,
     Plan,
     Setting,
     Technique,
@@ -27,6 +30,7 @@ from accelbench.core import (
     find_workload,
     is_technique,
     register_techniques,
+    suggest_technique,
 )
 from accelbench.core.technique import MAX_BATCH
 from accelbench.core.workload import Size
@@ -35,6 +39,9 @@ from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import WorkerLostError
+from accelbench.units import minutes
+
+LONGEST = 1.15  # times the budget of a user's program, after which a search is cut short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +51,7 @@ class Request:
     Attributes:
         workload: its name, or a workload of the user's own.
         framework: where it runs; its first framework if empty.
-        budget_s: seconds of the search.
+        budget_s: seconds of the search; for a user's program, of everything, from the start of the first worker.
         limits: on memory and numeric error.
         deterministic: whether two runs must give the same bits.
         only: names of the techniques to try; all if empty.
@@ -109,11 +116,14 @@ def advise(
     *,
     pool: Pool | None = None,
     report: Callable[[str], None] = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Advice:
     """Search for the fastest configuration of a workload that keeps the limits.
 
-    The budget starts when the baseline has run once. The search locks the machine, so that nothing else is measured
-    meanwhile, except where a ``pool`` is given: its owner locks the machine and closes the pool.
+    The budget starts when the baseline has run once; for a user's program, of which every technique is also judged
+    alone, it starts now. ``report`` receives what is tried, ``on_progress`` each step of it. The search locks the
+    machine, so that nothing else is measured meanwhile, except where a ``pool`` is given: its owner locks the machine
+    and closes the pool.
 
     Raises:
         BadInput: a name is unknown.
@@ -123,19 +133,27 @@ def advise(
     own = pool or Pool(Plan())
     try:
         with nullcontext() if pool else hold_machine(report):
-            return _advise(request, prepare(request, own), report)
+            return _advise(request, own, report, on_progress)
     finally:
         if pool is None:
             own.close()
 
 
-def _advise(request: Request, preparation: Preparation, report: Callable[[str], None]) -> Advice:
+def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_progress: OnProgress) -> Advice:
+    start_s = time.monotonic()
+    if not isinstance(request.workload, str):
+        report("building your program")
+    preparation = prepare(request, pool)
+    evaluator = replace(preparation.evaluator, on_progress=on_progress)
+    preparation = replace(preparation, evaluator=evaluator)
     try:
-        search = _search(request, preparation, report)
-        best = search.run()
+        search = _search(request, preparation, report, start_s)
+        best = _run(search, start_s)
     except NoBaseline as failure:
+        if preparation.workload.is_program:
+            raise
         preparation = _move_baseline(preparation, request.only, failure)
-        search = _search(request, preparation, report)
+        search = _search(request, preparation, report, start_s)
         best = search.run()
     return build_advice(
         preparation.workload,
@@ -147,17 +165,46 @@ def _advise(request: Request, preparation: Preparation, report: Callable[[str], 
     )
 
 
-def _search(request: Request, preparation: Preparation, report: Callable[[str], None]) -> Search:
-    return Search(
-        space=preparation.space,
-        evaluate=preparation.evaluator,
-        budget_s=request.budget_s,
-        clock=time.monotonic,
-        rng=Random(request.seed),
-        limits=request.limits,
-        find_objection=preparation.evaluator.find_nondeterminism if request.deterministic else None,
-        report=report,
-    )
+def _run(search: Search, start_s: float) -> Configuration:
+    """Run a search, that for a program no longer than its time: what is under way then is not waited for.
+
+    Raises:
+        Unavailable: the time was up before anything was compared.
+    """
+    if not isinstance(search, ProgramSearch):
+        return search.run()
+    with TimeLimit(start_s + LONGEST * search.budget_s - time.monotonic()) as limit:
+        try:
+            best = search.run()
+        except KeyboardInterrupt:
+            if not limit.is_over:
+                raise
+            budget = minutes(search.budget_s)
+            raise Unavailable(
+                f"the budget of {budget} was over before anything was compared with your program; give it more time, "
+                f"such as --budget {round(3 * search.budget_s)}s"
+            ) from None
+    if limit.is_over:
+        search.interrupted, search.is_cut_short = False, True
+    return best
+
+
+def _search(request: Request, preparation: Preparation, report: Callable[[str], None], start_s: float) -> Search:
+    evaluator = preparation.evaluator
+    usual: dict[str, Any] = {
+        "space": preparation.space,
+        "evaluate": evaluator,
+        "budget_s": request.budget_s,
+        "clock": time.monotonic,
+        "rng": Random(request.seed),
+        "limits": request.limits,
+        "find_objection": evaluator.find_nondeterminism if request.deterministic else None,
+        "report": report,
+    }
+    if preparation.workload.is_program:
+        judge = evaluator.judge if request.limits.memory_bytes is None else evaluator.judge_fully
+        return ProgramSearch(**usual, judge=judge, confirm=evaluator.judge_fully, start_s=start_s)
+    return Search(**usual)
 
 
 def _move_baseline(preparation: Preparation, only: tuple[str, ...], failure: NoBaseline) -> Preparation:
@@ -211,7 +258,7 @@ def _trial(request: Request, work: Workload, framework: str, setting: Setting) -
         known = ", ".join(sorted(work.options))
         raise BadInput(
             f"--set: {unknown[0]!r} is neither a technique of {framework} nor an option of {work.name}; "
-            f"its options are: {known}"
+            f"its options are: {known}{suggest_technique(framework, unknown[0])}"
         )
     if request.deterministic:
         fixed = {each.name: each.deterministic for each in declared_for(framework) if each.deterministic} | fixed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, product, zip_longest
 from math import prod
 from random import Random
 
@@ -22,6 +22,7 @@ class Axis:
 
     ``computes`` names for each level what it computes: two levels of the same name must give the same output.
     ``tolerances`` are the relative errors that the levels may cost. ``slow`` are levels that are slow to start.
+    ``present`` is the level that a user's program has already, "" where it is unknown.
     """
 
     technique: str
@@ -29,6 +30,21 @@ class Axis:
     computes: tuple[str, ...]
     tolerances: tuple[float, ...]
     slow: tuple[str, ...] = ()
+    present: str = ""
+
+    def by_promise(self) -> tuple[str, ...]:
+        """Return the levels without the baseline, those first that are likely to pay.
+
+        Of numbers, those above the program's own come first, and then those below it, the nearest first; if that is
+        unknown, the largest comes first.
+        """
+        candidates = self.levels[1:]
+        if not all(level.isdecimal() for level in candidates):
+            return candidates
+        if not self.present.isdecimal():
+            return tuple(sorted(candidates, key=int, reverse=True))
+        own = int(self.present)
+        return tuple(sorted(candidates, key=lambda level: (int(level) < own, abs(int(level) - own))))
 
     def without_slow(self) -> Axis:
         """Return the axis without the levels that are slow to start; the baseline stays."""
@@ -38,6 +54,7 @@ class Axis:
             levels=tuple(self.levels[place] for place in places),
             computes=tuple(self.computes[place] for place in places),
             tolerances=tuple(self.tolerances[place] for place in places),
+            present=self.present,
         )
 
 
@@ -69,6 +86,26 @@ class SearchSpace:
         """Return the techniques that are not at their baseline."""
         baseline = self.levels(self.baseline)
         return {name: level for name, level in self.levels(configuration).items() if level != baseline[name]}
+
+    def alone(self) -> list[Configuration]:
+        """Return every technique alone at each of its levels: the first of every technique, then all second ones."""
+        baseline = self.baseline
+        levels = zip_longest(*(axis.by_promise() for axis in self.axes))
+        return [
+            (*baseline[:place], level, *baseline[place + 1 :])
+            for row in levels
+            for place, level in enumerate(row)
+            if level is not None
+        ]
+
+    def combine(self, configurations: Iterable[Configuration]) -> Configuration:
+        """Return the configuration with everything that these switch, at the first one's level where they differ."""
+        combined = list(self.baseline)
+        for configuration in configurations:
+            for place, (level, usual) in enumerate(zip(configuration, self.baseline, strict=True)):
+                if level != usual and combined[place] == usual:
+                    combined[place] = level
+        return tuple(combined)
 
     def label(self, configuration: Configuration) -> str:
         """Return what is switched, such as ``amp bf16, threads all``."""
@@ -172,10 +209,11 @@ def build_space(framework: str, found: Collection[Applicable], only: tuple[str, 
     chosen = [each for name, each in free.items() if not only or name in only]
     if not chosen:
         raise Unavailable("there is nothing to switch: no technique that can be advised applies to this workload here")
-    return SearchSpace(tuple(_axis(framework, each.technique, each.levels) for each in chosen))
+    return SearchSpace(tuple(_axis(framework, each) for each in chosen))
 
 
-def _axis(framework: str, name: str, levels: tuple[str, ...]) -> Axis:
+def _axis(framework: str, applicable: Applicable) -> Axis:
+    name, levels = applicable.technique, applicable.levels
     technique = find_technique(framework, name)
     candidates = levels[1:]
     return Axis(
@@ -184,6 +222,7 @@ def _axis(framework: str, name: str, levels: tuple[str, ...]) -> Axis:
         computes=("", *(technique.computes(level) for level in candidates)),
         tolerances=(0.0, *(technique.tolerance_at(level) for level in candidates)),
         slow=tuple(level for level in candidates if level in technique.compiles),
+        present=next(iter(applicable.present), ""),
     )
 
 

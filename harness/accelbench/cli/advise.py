@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import click
 
 from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
+from accelbench.progress import SearchProgress, StreamScreen
 from accelbench.sigint import stop_once
 from accelbench.units import read_bytes, read_fraction, read_seconds
 
@@ -73,8 +75,8 @@ def advise(
         max_batch=max_batch,
         seed=seed,
     )
-    with stop_once():
-        advice = advise(request, report=lambda line: click.echo(line, err=True))
+    with stop_once(), SearchProgress(StreamScreen(sys.stderr), request.budget_s) as progress:
+        advice = advise(request, report=progress.report, on_progress=progress.show_phase)
     click.echo(json.dumps(as_json(advice), indent=2) if wanted == "json" else as_text(advice))
     if advice.interrupted:
         raise click.Abort

@@ -1,0 +1,34 @@
+"""A limit on the time of a search, which ends it as Ctrl-C does."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import TracebackType
+
+
+class TimeLimit:
+    """Interrupts the main thread by SIGINT when its seconds are over. In another thread it does nothing.
+
+    ``is_over`` tells this interruption from a user's own.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._main = threading.main_thread()
+        self._timer = threading.Timer(max(0.0, seconds), self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> TimeLimit:
+        if threading.current_thread() is self._main:
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        self.is_over = True
+        signal.pthread_kill(int(self._main.ident or 0), signal.SIGINT)  # wakes it from a wait for a worker
