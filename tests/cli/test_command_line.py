@@ -70,6 +70,38 @@ def test_list_names_workloads_and_techniques_with_their_levels():
     ).items()
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["num_workers"], [("workers", "torch")]),
+        (["techniques", "mixed", "precision"], [("amp", "torch"), ("mixed_precision", "tensorflow")]),
+        (["XLA"], [("xla", "tensorflow"), ("loop", "tensorflow")]),
+        (["set_num_threads"], [("threads", "torch"), ("threads", "numpy")]),
+    ],
+)
+def test_list_finds_techniques_by_what_people_call_them(words, found):
+    listed = json.loads(CliRunner().invoke(main, ["list", *words, "--json"]).stdout)
+    assert {(each["name"], each["framework"]) for each in listed["techniques"]} >= set(found)
+    assert len(listed["techniques"]) < 8
+
+
+def test_list_says_what_else_a_technique_is_called():
+    assert "Also called: num_workers, DataLoader." in CliRunner().invoke(main, ["list", "num_workers"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (["num_wokers"], "did you mean 'num_workers'?"),
+        (["workloads", "qqq"], "list everything with: accelbench list workloads"),
+    ],
+)
+def test_words_that_find_nothing_are_one_line(words, way_out):
+    result = CliRunner().invoke(main, ["list", *words])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: nothing is called '{words[-1]}' here; {way_out}\n"
+
+
 def test_a_framework_that_there_is_not_is_one_line():
     result = CliRunner().invoke(main, ["list", "--framework", "caffe"])
     assert (result.exit_code, result.stdout) == (2, "")

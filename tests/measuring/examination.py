@@ -128,9 +128,9 @@ class Examination:
         records: list[ArmRecord] = []
         noted = compare._candidate  # noqa: SLF001  a result has sentences, and the codes are asked for
 
-        def note(record: ArmRecord, **options: Any) -> accelbench.CandidateResult:
+        def note(record: ArmRecord, hint: str) -> accelbench.CandidateResult:
             records.append(record)
-            return noted(record, **options)
+            return noted(record, hint)
 
         with (
             patch.object(compare, "perf_counter", bench.clock),

@@ -1,6 +1,7 @@
 """Arms that do not repeat themselves bit for bit, as training on a GPU does not: how far their outputs may differ."""
 
 from collections.abc import Callable, Mapping
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -129,3 +130,88 @@ def test_a_tolerance_grows_with_the_larger_spread_up_to_a_limit(
 ) -> None:
     prices = [Price(repeats_within=spread) for spread in spreads]
     assert widen(tolerance, None, *prices) == pytest.approx(allowed)
+
+
+def build_drawing(_: Setting, *, other: bool = False, wrong: float = 0.0, seeds: bool = True) -> Arm:
+    """Return 100 numbers that are drawn from the arm's seed, 5 % around 1, by one of two generators."""
+    seed = 0
+
+    def reseed(number: int) -> None:
+        nonlocal seed
+        seed = number
+
+    def step() -> torch.Tensor:
+        generator = torch.Generator().manual_seed(2 * seed + int(other))
+        return 1 + 0.05 * torch.randn(100, generator=generator) + wrong
+
+    return Arm(step=step, reseed=reseed if seeds else None)
+
+
+def measure_drawing(
+    switch: str, *levels: str, builder: Callable[..., Arm] = build_drawing, **problem: Any
+) -> ArmRecord:
+    trial = Trial(
+        framework="torch",
+        workload=Workload(name="drawing", frameworks=("torch",), unit="row", summary="", builder=builder),
+        arms=tuple({switch: level} for level in levels),
+        problem=problem,
+        techniques=(
+            Technique(
+                name=switch, framework="torch", levels=levels, summary="", apply=lambda b, x: b(**{switch: float(x)})
+            ),
+        ),
+        plan=Plan(budget_s=0.05, min_span_s=0, builds=1, prices=False, rehearse=True),
+    )
+    return TrialRun(trial, load("torch"), coin=Random(3)).run().arms[1]
+
+
+def test_an_arm_that_draws_other_numbers_may_differ_as_far_as_its_own_seeds_do() -> None:
+    arm = measure_drawing("other", "0", "1")
+    assert arm.outcome == "measured", arm.reason
+    assert arm.price is not None
+    assert arm.price.error is not None
+    assert arm.price.tolerance is not None
+    assert 0.03 < arm.price.error < arm.price.tolerance < 0.5
+    (flag,) = [flag for flag in arm.flags if flag.code == "other-random-numbers"]
+    assert str(flag).startswith("draws other random numbers than the baseline does, as for dropout: with other seeds ")
+
+
+@pytest.mark.parametrize("seeds", [True, False])
+def test_an_arm_that_draws_the_same_numbers_and_is_wrong_stays_so(seeds: bool) -> None:
+    arm = measure_drawing("wrong", "0", "1", seeds=seeds)
+    assert (arm.outcome, arm.reason and arm.reason.code) == ("wrong-output", "too-far")
+
+
+def test_an_arm_that_draws_other_numbers_without_a_seed_is_wrong() -> None:
+    assert measure_drawing("other", "0", "1", seeds=False).outcome == "wrong-output"
+
+
+NEVER_AGAIN = count()
+
+
+def build_wandering(_: Setting, *, level: float = 0.0, seeds: bool = True) -> Arm:  # noqa: ARG001  all levels are alike
+    """Move 100 parameters in another direction in every run, since no seed reaches what is drawn."""
+    parameters = torch.ones(100)
+
+    def step() -> torch.Tensor:
+        parameters.add_(1e-3 * torch.randn(100, generator=torch.Generator().manual_seed(next(NEVER_AGAIN))))
+        return parameters.clone()
+
+    def reset() -> None:
+        parameters.fill_(1.0)
+
+    return Arm(
+        step=step,
+        reset=reset,
+        parameters=lambda: [parameters],
+        reseed=(lambda _: None) if seeds else None,
+    )
+
+
+@pytest.mark.parametrize(("seeds", "outcome"), [(True, "measured"), (False, "wrong-output")])
+def test_an_arm_that_draws_other_numbers_in_every_run_need_not_learn_in_the_same_direction(
+    seeds: bool, outcome: str
+) -> None:
+    arm = measure_drawing("level", "0", "1", builder=build_wandering, seeds=seeds)
+    assert arm.outcome == outcome, arm.reason
+    assert (arm.reason is not None and arm.reason.code == "learns-otherwise") == (outcome == "wrong-output")

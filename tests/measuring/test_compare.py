@@ -290,6 +290,16 @@ def test_where_the_arms_return_nothing_and_two_imported_frameworks_have_devices_
         accelbench.compare(arms, budget_s=0.1)
 
 
+@pytest.mark.skipif(bool(load("cupy").accelerators()), reason="there is a device")
+def test_cupy_without_a_device_says_so_instead_of_blaming_the_driver() -> None:
+    cupy = pytest.importorskip("cupy")
+    values = np.linspace(0, 1, 100)
+    result = accelbench.compare(
+        {"numpy": lambda: np.sin(values), "cupy": lambda: cupy.sin(cupy.asarray(values))}, budget_s=0.1
+    )
+    assert result["cupy"].reason == f"cupy {cupy.__version__} sees no CUDA device"
+
+
 def test_a_result_shows_itself_as_a_table(clock: FakeClock) -> None:
     result = accelbench.compare({"long": walk(clock, 3e-3), "short": walk(clock, 1e-3)}, budget_s=0.2)
     assert "speedup" in str(result)

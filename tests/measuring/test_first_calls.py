@@ -133,10 +133,21 @@ def test_ctrl_c_ends_the_comparison_and_leaves_the_process_as_it_was(clock: Fake
         clock.advance(1e-3)
         return VALUES * VALUES
 
-    with pytest.raises(KeyboardInterrupt):
-        accelbench.compare({"right": right(clock), "stopped": step}, budget_s=0.1, by_value=False)
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
+    gc.unfreeze()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            accelbench.compare({"right": right(clock), "stopped": step}, budget_s=0.1, by_value=False)
+        assert gc.isenabled()
+        assert gc.get_freeze_count() == 0
+    finally:
+        gc.freeze()
+
+
+def test_objects_that_the_caller_has_frozen_stay_frozen(clock: FakeClock) -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    accelbench.compare({"right": right(clock), "again": right(clock)}, budget_s=0.1)
+    assert gc.get_freeze_count() >= frozen / 2  # some of them are gone
 
 
 def test_an_iterator_that_has_come_to_its_end_is_found_in_a_candidate(clock: FakeClock) -> None:
@@ -347,8 +358,9 @@ def test_the_same_function_twice_is_the_same(clock: FakeClock) -> None:
     [
         (
             {"arms": [random.random, random.random]},
-            "needs a mapping from names to functions, got a list; as in compare({",
+            "needs a mapping from names to functions, got a list; as in compare({'loop': loop, 'product': product})",
         ),
+        ({"arms": (right, generate)}, "got a tuple; as in compare({'right': right, 'generate': generate})"),
         ({"arms": random.random}, "needs a mapping from names to functions, got a builtin_function_or_method"),
         ({"arms": {1: random.random, 2: random.random}}, "an arm is named 1; expected a text that is not empty"),
         ({"arms": {" ": random.random, "b": random.random}}, "an arm is named ' '"),

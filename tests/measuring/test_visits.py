@@ -224,6 +224,14 @@ def test_later_visits_know_how_well_each_arm_repeats_itself() -> None:
     assert later.of_arms(1).spreads == {0: 0.1}
 
 
+def test_later_visits_know_how_many_items_the_first_one_chose_for_an_iteration() -> None:
+    trial = Trial(framework="fake", workload="", arms=({"amp": "off"}, {"amp": "on"}), plan=Plan(visits=4))
+    assert next_visit(trial, [], 0).setting.items is None
+    result = repetition(0.2)
+    result = replace(result, arms=[replace(arm, items=48) for arm in result.arms])
+    assert next_visit(trial, [MeasuredVisit(visit=Visit(begun_s=0.0), result=result)], 1).setting.items == 48
+
+
 def test_the_budget_is_shared_by_the_visits() -> None:
     trial = Trial(framework="fake", workload="", arms=({}, {}), plan=Plan(visits=4, budget_s=2.0))
     assert [next_visit(trial, [], number).plan.budget_s for number in range(4)] == [0.5] * 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from accelbench.cli import accept, advise, calibrate, check, compare, doctor, export, list, report  # noqa: A004  named as the command is
+from accelbench.cli import accept, advise, calibrate, check, compare, doctor, export, list, report, time  # noqa: A004  named as the command is
 from accelbench.cli.output import Commands
 
 
@@ -30,5 +30,6 @@ for _command in (
     doctor.doctor,
     export.export,
     list.list_catalogue,
+    time.time,
 ):
     main.add_command(_command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,12 @@ def report(
 
 
 def _newest_of(locations: Iterable[str]) -> list[Result]:
-    """Return the newest run of each location, none twice, and warn about files that could not be read."""
+    """Return the newest run of each location, none twice, and warn about files that could not be read.
+
+    A file that an earlier version wrote has no recipes; those of the built-in techniques are added.
+    """
+    import accelbench.techniques  # noqa: F401  importing declares them
+    from accelbench.core import annotate
     from accelbench.locations import local_path
     from accelbench.results import find_newest
 
@@ -98,7 +104,8 @@ def _newest_of(locations: Iterable[str]) -> list[Result]:
         warn(found.unreadable)
         newest = found.results[0]
         path = local_path(newest.path)
-        runs.setdefault(str(path.resolve()) if path else newest.path, newest)
+        run = replace(newest.run, trials=[annotate(trial) for trial in newest.run.trials])
+        runs.setdefault(str(path.resolve()) if path else newest.path, replace(newest, run=run))
     return list(runs.values())
 
 

@@ -8,6 +8,7 @@ handed out again at the same place, so an arm that is merely built again would k
 from __future__ import annotations
 
 import gc
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accelbench.core import (
+    AS_IS,
     ROUNDING,
     Arm,
     Build,
@@ -35,7 +37,7 @@ from accelbench.core import (
     register_techniques,
 )
 from accelbench.errors import AccelbenchError, LazyOutput, Unavailable
-from accelbench.frameworks import Framework
+from accelbench.frameworks import Framework, load
 from accelbench.measuring.checks import claims
 from accelbench.measuring.referee import Referee, StoppedError, Stopwatch
 from accelbench.measuring.statistics import effect_of, in_order, quantiles
@@ -68,7 +70,8 @@ class ArmRun:
 
     ``objection`` is what its timed steps showed, which takes effect when it is checked next. ``timed_output`` is the
     output of the checked steps in a timed block, ``learning`` what they changed in its parameters. ``asks_again`` says
-    that its output may no longer depend on its inputs. ``collector_callbacks`` came with it into the process.
+    that its output may no longer depend on its inputs. ``draws_otherwise`` says that it draws other random numbers than
+    the arms that compute the same. ``collector_callbacks`` came with it into the process.
     """
 
     levels: Levels
@@ -106,12 +109,14 @@ class ArmRun:
     timed_output: list[np.ndarray] | None = None
     learning: Learning | None = None
     asks_again: bool = False
+    draws_otherwise: bool = False
     collector_callbacks: list[Callable[..., object]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The levels in words, such as ``amp bf16``."""
-        return format_levels(self.levels)
+        switched = {name: level for name, level in self.levels.items() if level != AS_IS}
+        return format_levels(switched) or ("your program" if self.levels else "")
 
     @property
     def ok(self) -> bool:
@@ -170,6 +175,8 @@ class ArmRun:
 
     def _outcome_of(self, error: BaseException, framework: Framework) -> tuple[Outcome, Reason]:
         message = {"type": type(error).__name__, "message": first_line(error)}
+        if why := _without_device(error):
+            return "unavailable", why
         if message["type"] in _SKIPS:
             return "unavailable", reason("message", message=message["message"] or message["type"])
         if isinstance(error, KeyboardInterrupt | SystemExit):
@@ -217,6 +224,14 @@ class ArmRun:
             placement=self.placement,
             flags=self.flags,
         )
+
+
+def _without_device(error: BaseException) -> Reason | None:
+    """Return why CuPy raised an error, if it sees no device: its own message names the driver."""
+    cupy = sys.modules.get("cupy")
+    if cupy is None or not type(error).__module__.startswith("cupy") or load("cupy").accelerators():
+        return None
+    return reason("no-accelerator", library="cupy", version=cupy.__version__, device="CUDA device")
 
 
 def _without_empty(texts: dict[str, str]) -> dict[str, str]:

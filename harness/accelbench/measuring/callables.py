@@ -25,6 +25,22 @@ MOST_VALUES = 2000  # that are looked at in what a callable holds
 MOST_PARTS = 100  # of a list or a mapping that are looked at
 
 
+def require_mapping(arms: object, what: str, call: str) -> None:
+    """Check that ``what`` was given functions by their names, as in ``call``, such as ``compare(…)``.
+
+    Raises:
+        BadInput: it was given something else, such as a list; the message says what to give instead.
+    """
+    if isinstance(arms, Mapping):
+        return
+    names = [getattr(each, "__name__", "") for each in arms] if isinstance(arms, list | tuple) else []
+    if not names or len({*names}) < len(names) or not all(map(str.isidentifier, names)):  # a lambda has no name
+        names = ["loop", "product"]
+    example = ", ".join(f"{name!r}: {name}" for name in names)
+    call = call.replace("…", f"{{{example}}}")
+    raise BadInput(f"{what} needs a mapping from names to functions, got a {type(arms).__name__}; as in {call}")
+
+
 def require_callable(step: Any, what: str, *, is_builder: bool = False) -> None:
     """Check, without calling it, that a callable does its whole work in a call without arguments.
 

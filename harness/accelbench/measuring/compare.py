@@ -25,7 +25,7 @@ from accelbench.errors import BadInput
 from accelbench.measuring import interference
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.by_value import Prototype, UncopyableError
-from accelbench.measuring.callables import require_callable
+from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.measuring.checks.process_state import first_calls_taken_back
 from accelbench.measuring.first_calls import (
     FirstCalls,
@@ -91,7 +91,8 @@ class Comparison(Mapping[str, CandidateResult]):
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of the table, a row for each arm: name, time per item, speedup, interval, verdict."""
         rows: list[tuple[str, ...]] = [
             (self.baseline, units.seconds(self.per_item_s[self.baseline]), "1×", "", "baseline")
         ]
@@ -104,11 +105,11 @@ class Comparison(Mapping[str, CandidateResult]):
         return rows
 
     def __str__(self) -> str:
-        table = format_table(self._rows(), _HEADERS)
+        table = format_table(self.rows(), _HEADERS)
         return "\n".join([table, *(f"Warning: {warning}." for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        table = format_table_html(self._rows(), _HEADERS)
+        table = format_table_html(self.rows(), _HEADERS)
         return table + "".join(f"<p>Warning: {escape(warning)}.</p>" for warning in self.warnings)
 
 
@@ -191,7 +192,7 @@ def compare(
         known = make_first_calls(
             given, copies, framework=framework, tolerance=tolerance, verifies=verify is not None, rebuild=rebuild
         )
-    measured, warnings = _measure(
+    measured, warnings = measure_arms(
         copies if known.copies else given,
         plan,
         known,
@@ -200,18 +201,22 @@ def compare(
         seeded=rebuild,
         trial_run=partial(ManyBuildsRun, can_rebuild=rebuild or known.copies),
     )
+    hints = {name: hint_on_output(varies=name in known.varying) for name in names}
+    return comparison_of(measured.arms, hints, tuple(filter(None, [warning, *warnings])))
+
+
+def comparison_of(arms: Sequence[ArmRecord], hints: Mapping[str, str], warnings: tuple[str, ...]) -> Comparison:
+    """Return the comparison of measured arms, the first of which is the baseline.
+
+    ``hints`` are the ways out for arms whose output differs, by the names of all arms in their order.
+    """
+    named = dict(zip(hints, arms, strict=True))
+    baseline, *candidates = named
     return Comparison(
-        baseline=names[0],
-        candidates={
-            name: _candidate(arm, varies=name in known.varying)
-            for name, arm in zip(names[1:], measured.arms[1:], strict=True)
-        },
-        per_item_s={
-            name: arm.timing.median_s / (arm.items or 1)
-            for name, arm in zip(names, measured.arms, strict=True)
-            if arm.timing
-        },
-        warnings=tuple(filter(None, [warning, *warnings])),
+        baseline=baseline,
+        candidates={name: _candidate(named[name], hints[name]) for name in candidates},
+        per_item_s={name: arm.timing.median_s / (arm.items or 1) for name, arm in named.items() if arm.timing},
+        warnings=warnings,
     )
 
 
@@ -247,10 +252,10 @@ def measure_callables(
         known = make_first_calls(
             builders, {}, framework=framework, tolerance=tolerance, verifies=False, rebuild=rebuild
         )
-    return _measure(builders, plan, known, tolerance, None, seeded=rebuild, trial_run=TrialRun)
+    return measure_arms(builders, plan, known, tolerance, None, seeded=rebuild, trial_run=TrialRun)
 
 
-def _measure(
+def measure_arms(
     builders: Mapping[str, Callable[[], Arm]],
     plan: Plan,
     known: FirstCalls,
@@ -260,7 +265,13 @@ def _measure(
     seeded: bool,
     trial_run: Callable[..., TrialRun],
 ) -> tuple[TrialResult, tuple[str, ...]]:
-    """Measure arms that were tried out; ``seeded`` says whether random generators are seeded before each build."""
+    """Measure arms that were tried out; return the trial and its warnings.
+
+    ``seeded`` says whether random generators are seeded before each build.
+
+    Raises:
+        BadInput: the baseline could not be measured.
+    """
     baseline = next(iter(builders))
 
     def built(name: str) -> Arm:
@@ -329,12 +340,12 @@ def _find_objection(verify: Verify, output: Sequence[np.ndarray]) -> str | None:
     )
 
 
-def _candidate(arm: ArmRecord, *, varies: bool) -> CandidateResult:
+def _candidate(arm: ArmRecord, hint: str) -> CandidateResult:
     effect = arm.effect
     if arm.outcome != "measured" or effect is None:
         why = _explain(arm.reason) if arm.reason else ""
         differs = arm.reason is not None and arm.reason.code in _DIFFERS
-        return CandidateResult(reason=why + (hint_on_output(varies=varies) if differs else ""))
+        return CandidateResult(reason=why + (hint if differs else ""))
     return CandidateResult(
         speedup=effect.speedup,
         low=effect.low,
@@ -362,11 +373,7 @@ def _arm(name: str, given: Callable[[], Any], items: float, rebuild: bool) -> Ar
 
 def _check_arms(arms: Mapping[str, Callable[[], Any]], items: Mapping[str, float], *, rebuild: bool) -> None:
     """Check what the arms are, without calling them."""
-    if not isinstance(arms, Mapping):
-        raise BadInput(
-            f"compare needs a mapping from names to functions, got a {type(arms).__name__}; as in "
-            "compare({'loop': loop, 'product': product})"
-        )
+    require_mapping(arms, "compare", "compare(…)")
     if len(arms) < 2:
         raise BadInput(f"compare needs a baseline and a candidate, got {len(arms)} arm(s); give at least two")
     for name, step in arms.items():

@@ -187,13 +187,19 @@ class ManyBuildsReferee(Referee):
 
 @contextmanager
 def _young_objects_only() -> Iterator[None]:
-    """Let collections of cycles look only at objects that are made within, so that each takes microseconds."""
+    """Let collections of cycles look only at objects that are made within, so that each takes microseconds.
+
+    If the caller has frozen objects itself, nothing changes: unfreezing would take them back, too.
+    """
     gc.collect()
-    gc.freeze()
+    is_free = not gc.get_freeze_count()
+    if is_free:
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if is_free:
+            gc.unfreeze()
 
 
 class ManyBuildsRun(TrialRun):

@@ -96,8 +96,9 @@ class TrialRun:
         disturbance, remarks = interference.disturbance(before, after, self.windows.glances)
         of_arms = dict.fromkeys(chain(*(arm_run.remarks for arm_run in self.arm_runs)))
         disturbance, remarks = disturbance | self.windows.figures(), [*remarks, *self.windows.reasons(), *of_arms]
-        for arm_run in self._arms_left() if self.plan.visit == 0 and not self.plan.rehearse else ():
-            self._price(arm_run)
+        if self.plan.visit == 0 and not self.plan.rehearse and self._is_compared():
+            for arm_run in self._arms_left():
+                self._price(arm_run)
         for arm_run in self.arm_runs:
             claims.hold_against_schema(arm_run)
         self._fail_without_baseline()
@@ -148,6 +149,10 @@ class TrialRun:
 
     def _arms_left(self) -> list[ArmRun]:
         return [arm_run for arm_run in self.arm_runs if arm_run.ok]
+
+    def _is_compared(self) -> bool:
+        """Return whether a verdict may come of this, as it cannot where every candidate has failed."""
+        return len(self.arm_runs) == 1 or len(self._arms_left()) > 1
 
     def _prepare(self, arm_run: ArmRun) -> None:
         """Build an arm, make its cold call, give it up if it cannot finish in time, and check its output."""
@@ -265,7 +270,7 @@ class TrialRun:
             windows=self.windows,
             count_compilations=self.framework.compilations,
             inspect=partial(self._inspect, arms_left),
-            examine=partial(self._examine, arms_left),
+            examine=partial(self._examine, arms_left) if self._is_compared() else None,
         )
 
     def _inspect(self, arms_left: Sequence[ArmRun], index: int, output: Any) -> None:

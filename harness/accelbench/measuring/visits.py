@@ -251,7 +251,18 @@ def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Tr
         for place, arm in enumerate(measured.result.arms)
         if arm.price and arm.price.repeats_within
     }
-    return replace(trial, plan=trial.plan.of_visit(number), failures=_failures(visits), spreads=spreads)
+    setting = trial.setting
+    if visits:
+        first = visits[0].result
+        compares_outputs = all(remark.code != "program-differs" for remark in first.remarks)
+        setting = replace(setting, items=first.arms[0].items, compares_outputs=compares_outputs)
+    return replace(
+        trial,
+        plan=trial.plan.of_visit(number),
+        failures={**trial.failures, **_failures(visits)},
+        spreads=spreads,
+        setting=setting,
+    )
 
 
 def _failures(visits: Sequence[MeasuredVisit]) -> dict[int, tuple[Outcome, Reason | None]]:

@@ -97,6 +97,8 @@ class _CrossProcessTrial:
         visit = self.ask(solo, self.environments[place], self.on_progress)
         arm = self.arms[place]
         arm.record = visit.arms[0]
+        if self.trial.setting.items is None and arm.computes == self.arms[0].computes:  # all have as many items
+            self.trial = replace(self.trial, setting=replace(self.trial.setting, items=arm.record.items))
         if place > 0:  # it was the only arm of its worker, but it is no baseline
             flags = [flag for flag in arm.record.flags if flag.code != "idle-baseline"]
             arm.record = replace(arm.record, flags=flags)

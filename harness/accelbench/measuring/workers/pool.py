@@ -7,7 +7,7 @@ from typing import cast
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench.core import Host, Levels, OnProgress, Plan, Trial, find_technique
-from accelbench.errors import Unavailable
+from accelbench.errors import AccelbenchError
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.trial_result import OVERHEAD, TimeLedger, TrialResult
 from accelbench.measuring.workers.across_processes import add_proofs, alternate, retry_after_oom
@@ -65,6 +65,7 @@ class Pool:
 
         Raises:
             Unavailable: the framework is not installed.
+            BadInput: the workload is a user's program that cannot be built.
             UnsendableError: the workload cannot be sent to the worker.
             WorkerLostError: the worker was lost.
         """
@@ -74,7 +75,7 @@ class Pool:
         except WorkerLostError:
             self._end(trial.framework)
             raise
-        if isinstance(reply, Unavailable):
+        if isinstance(reply, AccelbenchError):
             raise reply
         return cast(list[Applicable], reply)
 

@@ -125,12 +125,17 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         return TrialResult.nothing(trial, "failed", reason_of(error))
 
 
-def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicable]:
-    """Return the techniques that apply, and take back what their declarations set in this process meanwhile."""
+def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicable] | AccelbenchError:
+    """Return the techniques that apply, and take back what their declarations set in this process meanwhile.
+
+    An error is returned: a user's program that cannot be built.
+    """
     settings = ProcessSettings(framework)
     before = settings.read()
     try:
         return applicable(trial, host)
+    except AccelbenchError as error:
+        return error
     finally:
         settings.write(before)
 
