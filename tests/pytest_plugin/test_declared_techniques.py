@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from project import Project, narrow_intervals
+from project import WALK, Project, narrow_intervals
 
 from accelbench.cli import main
 
 SWEEP = """
-@technique("numpy", levels=("1", "2", "4"), kind="sweep", same_output=False)
+@technique(
+    "numpy",
+    levels=("1", "2", "4"),
+    kind="sweep",
+    same_output=False,
+    snippet={"*": "sack.fill({level})\\nsack.tie()"},
+    aliases=("burden", "dead weight"),
+)
 def load(build, level):
     \"\"\"How much to carry.\"\"\"
     return build(load=int(level))
@@ -26,6 +33,26 @@ def haul(setting, *, load):
 def test_load(measure):
     measure("haul")
 """
+
+
+@pytest.mark.parametrize("words", ["burden", "dead_weight", "DEAD-WEIGHT and not burdened"])
+def test_k_selects_the_tests_of_a_technique_by_what_else_it_is_called(project: Project, words: str) -> None:
+    project.benchmark("slow", tests=WALK + SWEEP)
+    project.run("--collect-only", "-k", words).stdout.fnmatch_lines(["*3/4 tests collected (1 deselected)*"])
+
+
+def test_what_to_write_for_a_technique_of_ones_own_travels_in_the_file_to_the_page(
+    page_and_trial: tuple[str, dict[str, Any]],
+) -> None:
+    page, trial = page_and_trial
+    assert [each["recipe"] for each in trial["arms"]] == [
+        [],
+        ["sack.fill(2)", "sack.tie()"],
+        ["sack.fill(4)", "sack.tie()"],
+    ]
+    assert trial["technique_aliases"] == {"load": ["burden", "dead weight"]}
+    assert "sack.fill(4)\nsack.tie()</code>" in page
+    assert 'data-names="burden, dead weight, load' in page
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ SPOILED = "import os, pathlib\n\n\ndef test_zzz_something_happens_meanwhile():\n
 
 @pytest.fixture
 def spare(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of the session."""
+    """The temporary folder of the session, which tempfile looks up once in a process."""
     folder = project.path / "spare"
     folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
 
 
@@ -43,7 +44,7 @@ def test_a_link_to_a_device_leaves_the_device_as_it_is(project: Project) -> None
 
 def test_the_run_is_kept_elsewhere_if_nobody_reads_the_fifo(project: Project, spare: Path) -> None:
     os.mkfifo(project.path / "out.json")
-    result = project.run_subprocess("--benchmark-json=out.json")
+    result = project.run("--benchmark-json=out.json")
     assert result.ret == 2
     assert (project.path / "out.json").is_fifo()
     (kept,) = spare.glob("*.json")
@@ -81,7 +82,7 @@ def test_what_was_measured_is_kept_if_the_place_is_spoiled_meanwhile(
     project: Project, spare: Path, deed: str, why: str
 ) -> None:
     project.write("test_zzz.py", SPOILED.format(deed=deed))
-    result = project.run_subprocess("--benchmark-json=far/out.json")
+    result = project.run("--benchmark-json=far/out.json")
     assert result.ret == 2
     (kept,) = spare.glob("*.json")
     assert len(read_run(kept).trials) == 1
@@ -104,7 +105,7 @@ def test_facts_of_another_test_that_no_json_holds_do_not_cost_the_run(project: P
         "test_own.py",
         "def test_own(benchmark):\n    benchmark.extra_info[(1, 2)] = 3\n    benchmark(lambda: None)\n",
     )
-    result = project.run_subprocess("--benchmark-json=out.json", "--benchmark-max-time=0.01")
+    result = project.run("--benchmark-json=out.json", "--benchmark-max-time=0.01")
     assert result.ret == 2
     (kept,) = spare.glob("*.json")
     assert len(read_run(kept).trials) == 1

@@ -181,7 +181,7 @@ def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
     assert len(read_run(kept).trials) == 1
     result.stdout.fnmatch_lines(
         [
-            "walk * quick *×*–*",
+            "*walk * quick *×*–*",
             f"the run could not be saved (Not a directory); it is kept in {kept}: make room and move it*",
         ]
     )

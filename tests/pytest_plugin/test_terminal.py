@@ -3,14 +3,16 @@
 import json
 import os
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from project import Project
-from runs import arm, trial
+from runs import arm, effect, trial
 
-from accelbench.pytest_plugin.terminal import summary_lines
+from accelbench.pytest_plugin.terminal import Judging, fold_skips, summary_lines
 from accelbench.schema.reasons import reason
-from accelbench.schema.result import TrialRecord, Visit
+from accelbench.schema.result import Effect, TrialRecord, Visit
 
 TWO_TRIALS = """
 @pytest.mark.parametrize("hills", [1, 2])
@@ -67,23 +69,18 @@ def test_on_a_terminal_the_line_shows_the_phase_and_goes_away(project: Project) 
     assert " " * 79 in parts[parts.index(phases[-1]) :]
 
 
-def test_the_summary_shows_speedup_verdict_and_price_of_every_candidate(project: Project) -> None:
+def test_the_summary_shows_speedup_and_price_of_every_candidate_of_a_small_run(project: Project) -> None:
     project.benchmark("slow", "quick", "lax", tests=TWO_TRIALS)
     result = project.run()
     result.stdout.fnmatch_lines(
         [
             "*= accelbench =*",
-            "workload * technique * level * speedup * interval * verdict * price",
         ]
     )
-    effect = r"[\d.]+× +[\d.]+–[\d.∞]+ +(faster|undecided)"  # on a busy machine too few pairs may be undisturbed
+    effect = r"[\d.]+×( †)? +[\d.]+–[\d.∞]+"  # on a busy machine too few pairs may be undisturbed
     for hills in (1, 2):
-        result.stdout.re_match_lines(
-            [
-                rf"walk, hills {hills} +pace +quick +{effect} *",
-                rf"walk, hills {hills} +pace +lax +{effect} +numeric error 100 %",
-            ]
-        )
+        for level, price in (("quick", ""), ("lax", "( +numeric error 100 %| +to decide: .*)")):
+            result.stdout.re_match_lines([rf"[▲?] walk, hills {hills} +pace {level} +{effect}{price}"])
     result.stdout.re_match_lines([r"2 trials, 4 comparisons, .*\d (faster|undecided)"])
 
 
@@ -92,6 +89,11 @@ def test_the_summary_counts_what_was_not_measured_by_its_reason(project: Project
     project.run().stdout.fnmatch_lines(
         ["2 arms out-of-memory: MemoryError: no room", "2 arms failed: RuntimeError: the boiler burst"]
     )
+
+
+def texts(trials: list[TrialRecord], *, verbose: bool = False) -> list[str]:
+    """Return the summary of these trials, made at a budget of 0.7 s and 1 % of noise."""
+    return [line.text for line in summary_lines(trials, Judging(noise=0.01, budget_s=0.7), verbose=verbose)]
 
 
 FAR = reason("cores-far-apart", latency_s=4.3e-7, best_s=2.1e-7)
@@ -109,13 +111,91 @@ def odd_trial(odd: int, visits: int) -> TrialRecord:
 
 
 def test_the_summary_says_for_how_long_visits_were_odd() -> None:
-    lines = list(summary_lines([odd_trial(2, 5), odd_trial(1, 5)], rehearsed=False))
+    lines = texts([odd_trial(2, 5), odd_trial(1, 5)])
     assert "In this run, the cores lay far apart for 6 s; 2 visits were repeated" in lines
 
 
 def test_trials_that_were_disturbed_alike_are_one_line_with_their_visits_added_up() -> None:
-    lines = list(summary_lines([odd_trial(1, 1), odd_trial(5, 5), odd_trial(2, 4)], rehearsed=False))
+    lines = texts([odd_trial(1, 1), odd_trial(5, 5), odd_trial(2, 4)])
     assert "3 trials: some visits found the machine in an unusual state, 8 of 10: the cores lay far apart" in lines
+
+
+RECIPE = ["model.eval()", "model.compile()"]
+PAYS, SLOWS = effect(2.0, 1.9, 2.1, "faster"), effect(0.5, 0.4, 0.6, "slower")
+OPEN = effect(1.11, 0.9, 1.3, "undecided")
+
+
+def switched(name: str, found: Effect, **fields: Any) -> TrialRecord:
+    """Return a trial that switches a technique of this name on."""
+    return trial(arm({name: "off"}, 1.0), arm({name: "on"}, 0.5, effect=found, **fields), id=f"t[{name}]")
+
+
+def test_effects_stand_by_verdict_with_the_recipe_of_what_pays_and_what_would_decide_the_rest() -> None:
+    lines = texts([switched("a", SLOWS, recipe=RECIPE), switched("b", OPEN), switched("c", PAYS, recipe=RECIPE)])
+    assert lines == [
+        "What pays",
+        "▲ net  c on  2.00×   1.90–2.10    first call 5.00 s",
+        "    write: model.eval() ⏎ model.compile()",
+        "What slows down",
+        "▼ net  a on  0.500×  0.400–0.600  first call 5.00 s",
+        "What is undecided, and what would decide it",
+        "? net  b on  1.11×   0.900–1.30   to decide: about 5 times the pairs (--accel-budget=4)",
+        "3 trials, 3 comparisons, 2 decided: 1 faster, 1 slower, 1 undecided",
+    ]
+
+
+def test_the_surest_gain_with_something_to_write_comes_first() -> None:
+    trials = [
+        switched("unwritten", effect(9.0, 8.0, 10.0, "faster")),
+        switched("small", effect(1.2, 1.1, 1.3, "faster"), recipe=RECIPE),
+        switched("large", PAYS, recipe=["other()"]),
+    ]
+    assert [line.split()[2] for line in texts(trials) if line.startswith("▲")] == ["large", "small", "unwritten"]
+
+
+def many() -> list[TrialRecord]:
+    """Return the trials of a large run."""
+    alike = effect(1.0, 0.995, 1.005, "same")
+    measured = [
+        switched(f"t{number}", found, recipe=[f"write({number})"])
+        for number, found in enumerate([PAYS, SLOWS, alike, OPEN] * 20)
+    ]
+    lost = [
+        trial(arm({"x": "off"}, reason=f"no {thing}"), arm({"x": "on"}, reason=f"no {thing}")) for thing in "abcdefgh"
+    ]
+    return [*measured, *lost, odd_trial(2, 5)]
+
+
+def test_a_large_run_ends_in_at_most_40_rows_and_v_shows_everything() -> None:
+    short, whole = texts(many()), texts(many(), verbose=True)
+    assert len(short) + len(["=== accelbench ===", "3 min went into", "saved in"]) <= 40
+    assert [line for line in short if "-v" in line] == [
+        "  and 14 more; -v shows them",
+        "  and 16 more; -v shows them",
+        "  and 16 more; -v shows them",
+        "and 4 more reasons; -v shows them",
+    ]
+    assert sum(line.startswith(("▲", "▼", "=", "?")) for line in whole) == 80
+    assert sum(line.startswith("2 arms unavailable: no ") for line in whole) == 8
+
+
+def test_what_a_small_section_leaves_is_the_next_ones() -> None:
+    shown = texts([switched(f"t{number}", SLOWS) for number in range(20)])
+    assert sum(line.startswith("▼") for line in shown) == 20
+
+
+def test_skips_that_differ_only_in_numbers_are_one_line_of_pytests_summary() -> None:
+    reasons = [reason("step-too-slow", step_s=step_s, pairs=2, needed_s=1.0, budget_s=0.2) for step_s in (0.3, 0.5)]
+    trials = [trial(arm({"amp": "fp32"}, reason=each), id=f"t[{place}]") for place, each in enumerate(reasons)]
+    reports = [
+        SimpleNamespace(longrepr=(f"test_{place}.py", place, f"Skipped: {each}")) for place, each in enumerate(reasons)
+    ]
+    other = SimpleNamespace(longrepr=("test_9.py", 9, "Skipped: by hand"))
+    fold_skips([*reports, other], trials)
+    (folded,) = {report.longrepr for report in reports}
+    assert folded[:2] == ("2 files", None)
+    assert "300–500 ms" in folded[2]
+    assert other.longrepr == ("test_9.py", 9, "Skipped: by hand")
 
 
 LISTING = """

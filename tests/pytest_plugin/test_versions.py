@@ -120,11 +120,12 @@ def test_another_framework_is_refused_with_those_that_there_are() -> None:
     ("name", "callables", "sentence"),
     [
         ("two words", {"a": int, "b": int}, "the name 'two words'; expected a Python name"),
+        ("square", [pow, abs], r"got a list; as in versions\('square', {'pow': pow, 'abs': abs}\)"),
         ("square", {"a": int}, "versions of square has 1 callables; expected two or more"),
         ("square", {"a": int, "b": 5}, "versions of square: 'b' is not callable: its type is int; give a function"),
         ("square", {"a": int, "b": pow}, "versions of square: 'b' needs the arguments base and exp; give a function"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(name: str, callables: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_compared_is_refused(name: str, callables: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         versions(name, callables)

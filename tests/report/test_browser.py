@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -10,6 +11,7 @@ from made_up import history, repeated, results
 from playwright.sync_api import expect
 from runs import STORED, WHOLE_SUITE
 
+from accelbench.core import annotate, load_builtins
 from accelbench.report.certificate import render_certificate
 from accelbench.report.page import write_report
 from accelbench.results import effects, find_results, tabulate_arms
@@ -83,7 +85,7 @@ def test_a_table_filters_and_its_address_keeps_the_filter(browser, real):
         assert address.endswith("#effects?verdict=faster&framework=torch")
     with visit(browser, real, "#" + address.partition("#")[2]) as it:
         assert len(shown(it.page, "effects")) == len(chosen)
-        it.page.get_by_role("searchbox").first.fill("no such row")
+        it.page.get_by_role("group", name="Filter of Every effect").get_by_label("Filter").fill("no such row")
         expect(it.page.get_by_text(f"0 of {len(EFFECTS)} rows")).to_be_visible()
 
 
@@ -140,14 +142,49 @@ def test_without_a_script_everything_is_there(browser, real):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """The page of a small run with warm-ups and ratios in order, and that of a certificate."""
+    """The page of a small run with warm-ups, ratios in order and recipes, and that of a certificate."""
     folder = tmp_path_factory.mktemp("small")
-    page = write_report(
-        find_results(STORED.with_name("run_every_field.json")).results[0], folder, history=history(results(12))
-    )
+    stored = find_results(STORED.with_name("run_every_field.json")).results[0]
+    load_builtins()
+    told = replace(stored, run=replace(stored.run, trials=list(map(annotate, stored.run.trials))))
+    page = write_report(told, folder, history=history(results(12)))
     certificate = folder / "certificate.html"
     certificate.write_text(render_certificate(whole()))
     return page, certificate
+
+
+@pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "selection"])
+def test_the_keyboard_copies_what_to_write_and_the_page_says_so(browser, small, clipboard):
+    with visit(browser, small[0]) as it:
+        if not clipboard:  # as on a page that was not opened over a secure connection
+            it.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+        code = it.page.locator(".recipe code").first
+        button = it.page.locator(".recipe").first.get_by_role("button")
+        expect(button).to_have_accessible_name(re.compile("^Copy what to write for [a-z]"))
+        button.focus()
+        it.page.keyboard.press("Enter")
+        expect(button).to_have_text("Copied")
+        expect(it.page.get_by_role("status").filter(has_text="Copied what to write for")).to_have_count(1)
+        it.page.evaluate("document.getElementById('main').prepend(document.createElement('textarea'))")
+        it.page.locator("textarea").focus()
+        it.page.keyboard.press("Control+V")
+        assert it.page.locator("textarea").input_value() == code.inner_text()
+        it.page.emulate_media(media="print")
+        assert not button.is_visible()
+        assert code.is_visible()
+
+
+def test_the_keyboard_finds_a_technique_by_what_people_call_it(browser, small):
+    with visit(browser, small[0]) as it:
+        field = it.page.get_by_role("searchbox", name="Find a technique or a workload")
+        field.fill("set_num_threads")
+        expect(it.page.get_by_role("search").get_by_role("link")).to_have_text(["threads (torch)", "threads (numpy)"])
+        field.press("Enter")
+        expect(it.page.locator("#technique-torch-threads")).to_be_in_viewport()
+        assert it.page.url.endswith("#technique-torch-threads")
+        field.fill("no such thing")
+        expect(it.page.get_by_text("nothing found")).to_be_visible()
+        assert it.complaints == []
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1600), ("dark", 360)])
@@ -170,7 +207,7 @@ def test_markup_in_every_string_of_a_run_is_inert(browser, tmp_path):
         assert it.page.locator("img, iframe, object, [onerror], a[href^='javascript']").count() == 0
         assert it.page.locator("script").count() == 1
         it.page.locator("#effects th button").first.click()
-        it.page.get_by_role("searchbox").first.fill("onerror=alert(1)")
+        it.page.get_by_role("searchbox").nth(1).fill("onerror=alert(1)")
         assert len(shown(it.page, "effects")) == it.page.locator("#effects tbody tr").count() > 0
 
 

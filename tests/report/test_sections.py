@@ -8,6 +8,7 @@ from pages import result_of
 from runs import arm, by_size, effect, run, trial
 
 from accelbench.report.labels import Anchors
+from accelbench.report.page import write_report
 from accelbench.report.sections import thresholds
 from accelbench.results import Findings
 
@@ -15,7 +16,7 @@ from accelbench.results import Findings
 @pytest.fixture(scope="module")
 def sections(stored_report):
     """The page's sections by anchor, as text."""
-    found = re.findall(r'<article id="([\w-]+)">(.*?)</article>', stored_report.read_text(), re.DOTALL)
+    found = re.findall(r'<article id="([\w-]+)"[^>]*>(.*?)</article>', stored_report.read_text(), re.DOTALL)
     return {anchor: " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split()) for anchor, html in found}
 
 
@@ -31,6 +32,18 @@ def test_a_technique_says_of_each_undecided_effect_why_and_what_would_decide_it(
     assert "Why: other processes used 0.85 of 2 cores;" in said
     assert "; the times had not settled when the warm-up ended. To decide" in said
     assert re.search(r"To decide: about \d+ times the pairs \(--accel-budget=\d+\), fewer on a quieter machine", said)
+
+
+def test_a_technique_has_what_to_write_for_each_level_and_what_else_it_is_called(tmp_path):
+    levels = {"bf16": effect(1.5, 1.4, 1.6, "faster"), "fp16": effect(0.5, 0.4, 0.6, "slower")}
+    arms = [arm({"amp": level}, 0.5, effect=found, recipe=[f"use({level!r})"]) for level, found in levels.items()]
+    switched = trial(arm({"amp": "fp32"}, 1.0), *arms, technique_aliases={"amp": ["mixed precision", "<autocast>"]})
+    page = write_report(result_of(run(switched)), tmp_path).read_text()
+    (article,) = re.findall(r'<article id="technique-torch-amp".*?</article>', page, re.DOTALL)
+    assert 'data-names="mixed precision, &lt;autocast&gt;, amp, amp bf16, amp fp16"' in article
+    code = [unescape(each) for each in re.findall(r"<code[^>]*>(.*?)</code>", article)]
+    assert code == ["use('bf16')", "use('fp16')"]
+    assert article.index("amp bf16</strong>") < article.index(">use(") < article.index("for the other levels")
 
 
 def test_knees_limits_and_crossovers_stand_with_their_technique(sections):

@@ -64,6 +64,14 @@ def test_a_technique_whose_levels_do_different_things_is_one_item():
     assert not told["slower"].statements
 
 
+def test_a_statement_has_the_recipe_of_the_level_that_it_is_about():
+    recipes = {"bf16": ["with autocast():"], "fp16": ["scaler = GradScaler()", "with autocast():"]}
+    levels = {"bf16": effect(1.5, 1.4, 1.6, "faster"), "fp16": effect(1.2, 1.1, 1.3, "faster")}
+    arms = [arm({"amp": level}, 0.5, effect=found, recipe=recipes[level]) for level, found in levels.items()]
+    (statement,) = measured(trial(arm({"amp": "fp32"}, 1.0), *arms))["faster"].statements
+    assert (statement.what, statement.recipe) == ("amp bf16", "with autocast():")
+
+
 def test_the_surest_gain_counts_not_the_largest_estimate():
     told = measured(amp("wide", bf16=(3.0, 1.1, 9.0, "faster")), amp("sure", bf16=(1.5, 1.4, 1.6, "faster")))
     assert told["faster"].statements[0].finding.startswith("makes sure 1.50× as fast")

@@ -63,6 +63,22 @@ def test_a_technique_stands_once_where_its_gain_is_surest(summary_of):
     assert rows(text, "▼") == ["| ▼ | tf32 on | off | slowed (torch) | 0.500× (0.400–0.600) | first call 5.00 s |"]
 
 
+def test_what_to_write_stands_below_what_pays(summary_of):
+    code = ["model = compile(model)  # `now`", "```", "<b>"]
+    text = summary_of(
+        trial(arm({"a": "off"}, 1.0), arm({"a": "on"}, 0.5, effect=FASTER, recipe=code), id="a"),
+        trial(arm({"b": "off"}, 1.0), arm({"b": "on"}, 0.5, effect=FASTER), id="b"),
+        trial(arm({"c": "off"}, 1.0), arm({"c": "on"}, 0.5, effect=SLOWER, recipe=["slow()"]), id="c"),
+    )
+    assert (
+        "\n\n### What to write for what pays\n\na on (torch):\n\n````python\n"
+        "model = compile(model)  # `now`\n```\n<b>\n````\n\n## What slows down most\n"
+    ) in text
+    assert "b on (torch):" not in text
+    assert "slow()" not in text
+    assert "\n\n\n" not in text
+
+
 def test_what_is_doubtful_comes_last_and_is_marked(summary_of):
     text = summary_of(
         trial(arm({"a": "1"}, 1.0, flags=["handicapped"]), arm({"a": "2"}, 0.5, effect=effect(9, 8, 10, "faster"))),

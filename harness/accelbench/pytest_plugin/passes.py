@@ -14,7 +14,7 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
-from accelbench.core import Contrast, Trial
+from accelbench.core import Contrast, Trial, annotate
 from accelbench.errors import AccelbenchError, Unavailable
 from accelbench.measuring.core_latency import CoreLatency
 from accelbench.measuring.interference import cores_of_this_process
@@ -310,7 +310,7 @@ class Passes:
             spent_s=round_seconds(sum_seconds(visit.spent_s for visit in self.session.visits[spec.id])),
             visits=[measured.visit for measured in visits],
         )
-        return MeasuredTrial(record=record, samples_s=result.samples_s)
+        return MeasuredTrial(record=annotate(record), samples_s=result.samples_s)
 
     def _retry_after_crash(self, trial: Trial, show_phase: Callable[[str], None]) -> TrialResult:
         """Measure a trial; if a worker crashed, measure once more, since something else may have killed the worker."""

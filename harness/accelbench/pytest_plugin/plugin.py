@@ -9,17 +9,29 @@ from typing import Any
 
 import pytest
 
-from accelbench.core import Workload, load_builtins
+from accelbench.core import Workload, keywords, load_builtins
 from accelbench.errors import BadInput, BadLevels
 from accelbench.progress import Progress
-from accelbench.pytest_plugin.collection import parametrize, parametrize_without_levels, techniques_of_test
+from accelbench.pytest_plugin.collection import (
+    function_id,
+    parametrize,
+    parametrize_without_levels,
+    techniques_of_test,
+)
 from accelbench.pytest_plugin.markers import FACTORIAL, TOGGLES, uses_accelbench
 from accelbench.pytest_plugin.measure_fixture import ReplayClock, install_clock, measure_arm
 from accelbench.pytest_plugin.options import Options, RunConfig, add_options, count_images, image_lines, read_options
 from accelbench.pytest_plugin.planning import plan_requests
 from accelbench.pytest_plugin.session import UNFINISHED_STATUS, Session
 from accelbench.pytest_plugin.storage import HOST, Storage, keeps_results, without_readings
-from accelbench.pytest_plugin.terminal import ReporterScreen, header_line, spending_line, summary_lines
+from accelbench.pytest_plugin.terminal import (
+    Judging,
+    ReporterScreen,
+    fold_skips,
+    header_line,
+    spending_line,
+    summary_lines,
+)
 from accelbench.schema.environment_difference import differing_facts
 from accelbench.schema.result import KEY, ArmRecord
 from accelbench.schema.result_json import to_json
@@ -87,6 +99,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             parametrize_without_levels(metafunc, techniques)
     except BadInput as error:
         session.usage_errors.append(error)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let ``-k`` find a test by what else people call its techniques: ``-k num_workers`` selects those of workers."""
+    session = item.config.stash.get(SESSION, None)
+    if session and (test := session.tests.get(function_id(item))):
+        item.extra_keyword_matches.update(keywords(test.techniques))
 
 
 @pytest.hookimpl(tryfirst=True)  # before the terminal shows what was collected
@@ -232,18 +251,25 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Generator[None, Any, Any]:
     """Print what paid, and where the run was saved."""
+    session, storage = config.stash[SESSION], config.stash[STORAGE]
+    records = session.records
+    if config.get_verbosity() <= 0:
+        skipped = terminalreporter.stats.get("skipped", ())
+        fold_skips((report for report in skipped if report.nodeid in session.trials), records)
     try:
         return (yield)
     finally:
-        session, storage = config.stash[SESSION], config.stash[STORAGE]
         if session.visits:
             terminalreporter.ensure_newline()
             terminalreporter.section("accelbench")
-            for line in summary_lines(session.records, rehearsed=session.config.rehearse):
-                terminalreporter.write_line(line)
+            plan = session.config.plan
+            judging = Judging(noise=plan.noise, budget_s=plan.budget_s)
+            verbose = config.get_verbosity() > 0
+            for line in summary_lines(records, judging, rehearsed=session.config.rehearse, verbose=verbose):
+                terminalreporter.write_line(line.text, **line.markup)
             terminalreporter.write_line(spending_line(session.spending.total()))
-        for line in storage.closing_lines():
-            terminalreporter.write_line(line, red=bool(storage.failure))
+        for closing in storage.closing_lines():
+            terminalreporter.write_line(closing, red=bool(storage.failure))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accelbench.core import (
+    AS_IS,
     Host,
     Ladder,
     Levels,
@@ -40,8 +41,8 @@ from accelbench.pytest_plugin.resume import (
 )
 from accelbench.pytest_plugin.storage import Storage
 from accelbench.schema.machine_id import machine_key
-from accelbench.schema.reasons import reason
-from accelbench.schema.result import SCHEMA_VERSION, Environment, Run, TrialRecord
+from accelbench.schema.reasons import Reason, reason
+from accelbench.schema.result import SCHEMA_VERSION, Environment, Outcome, Run, TrialRecord
 from accelbench.schema.storable import plain_name, require_storable
 from accelbench.sigint import stop_once
 from accelbench.text import format_case
@@ -122,6 +123,7 @@ class Session:
         self.trials: dict[str, TrialSpec] = {}  # by the node id of each of its tests
         self.requests: dict[str, MeasureRequest] = {}  # by the trial's id, as everything below
         self.visits: dict[str, list[JournaledVisit]] = {}
+        self._present: dict[str, dict[str, set[str]]] = {}  # levels that a program has, by trial and technique
         self.is_planning = False  # tests run to show what they ask for
         self.usage_errors: list[BadInput] = []
         self.began = time.time()
@@ -226,9 +228,40 @@ class Session:
                 "the tests of one trial may differ only in the toggled levels: this one asks for "
                 f"{str(request)!r}, the first one asked for {str(first)!r}"
             )
+        if request.workload.is_program:
+            self._compare_with_program(trial)
         if any(visit.case != request.case for visit in self.visits.get(trial.id, ())):  # of the unfinished run
             del self.visits[trial.id]
         return request
+
+    def _compare_with_program(self, trial: TrialSpec) -> None:
+        """Make the program as it stands the baseline of a trial: its other arms are candidates over it.
+
+        A ladder has a start of its own, and a factorial the levels between which it switches.
+        """
+        as_is = {each.name: AS_IS for each in trial.techniques}
+        if trial.factorial or any(isinstance(each, Ladder) for each in trial.techniques) or trial.arms[0] == as_is:
+            return
+        compared = replace(trial, arms=(as_is, *trial.arms))
+        self.trials = {nodeid: compared if each.id == trial.id else each for nodeid, each in self.trials.items()}
+
+    def _find_present(self, trial: Trial, spec: TrialSpec) -> dict[int, tuple[Outcome, Reason | None]]:
+        """Return the arms whose levels a user's program has already: they are not measured."""
+        if trial.arms[0] != {each.name: AS_IS for each in spec.techniques}:
+            return {}
+        if spec.id not in self._present:
+            host = self.host_for(spec.techniques)
+            try:
+                found = self.pool.applicable(trial, host)
+            except AccelbenchError:  # the arms that this stops will say how
+                found = []
+            self._present[spec.id] = {each.technique: {*each.present, AS_IS} for each in found}
+        present = self._present[spec.id]
+        return {
+            place: ("unavailable", reason("program-has-this"))
+            for place, arm in enumerate(trial.arms)
+            if place and all(level in present.get(name, ()) for name, level in arm.items())
+        }
 
     def measure(
         self, item: pytest.Item, workload: str | Workload, keywords: Mapping[str, Any]
@@ -260,7 +293,7 @@ class Session:
         plan = self.config.plan
         if spec.factorial:
             plan = replace(plan, whole_rounds=True, max_builds=batches_for(len(spec.arms)))
-        return Trial(
+        trial = Trial(
             framework=spec.framework,
             workload=workload if is_user_code(workload.builder) else workload.name,
             arms=spec.arms,
@@ -270,6 +303,7 @@ class Session:
             setting=self.config.setting,
             plan=plan,
         )
+        return replace(trial, failures=self._find_present(trial, spec)) if workload.is_program else trial
 
     def run(self, *, interrupted: bool) -> Run:
         """Return everything measured so far, as it is stored."""

@@ -9,7 +9,7 @@ from typing import Any
 from accelbench.core import ROUNDING, Arm, Build, Setting, Technique, Workload, place_of_caller, register_techniques
 from accelbench.errors import BadInput
 from accelbench.frameworks.protocol import FRAMEWORKS
-from accelbench.measuring.callables import require_callable
+from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.pytest_plugin.markers import toggles
 from accelbench.text import hyphenate
 
@@ -43,6 +43,7 @@ def versions(
     """
     if not name.isidentifier():
         raise BadInput(f"versions was given the name {name!r}; expected a Python name, such as 'square'")
+    require_mapping(callables, f"versions of {name}", f"versions({name!r}, …)")
     if len(callables) < 2:
         raise BadInput(f"versions of {name} has {len(callables)} callables; expected two or more, by their names")
     if unnamed := [version for version in callables if not isinstance(version, str) or not version]:

@@ -15,6 +15,7 @@ from accelbench.report.sparklines import arm_strips
 from accelbench.report.statements import (
     Circumstances,
     Places,
+    Statement,
     VerdictGroup,
     choose_surest,
     describe_open_verdict,
@@ -42,8 +43,9 @@ def technique_sections(
 ) -> list[Content]:
     """Return a section for each technique with an effect, framework by framework.
 
-    ``summary`` is what it is. ``statement`` is None for a technique that only explains; ``open_questions`` say of each
-    undecided effect what would decide it.
+    ``summary`` is what it is, ``names`` are what else it is called, and ``recipes`` are what a user writes for its
+    levels, apart from what the statement shows. ``statement`` is None for a technique that only explains;
+    ``open_questions`` say of each undecided effect what would decide it.
     """
     stated = {(each.framework, each.technique): each for part in findings for each in part.statements}
     return [
@@ -56,11 +58,26 @@ def technique_sections(
             statement=stated.get((framework, technique)),
             thresholds=[each.sentence for each in thresholds if each.about == (framework, technique)],
             open_questions=_open_questions(found, around),
+            names=_names(found, technique),
+            recipes=_recipes(found, stated.get((framework, technique))),
             figures=[figure for figure in figures if figure.about == (framework, technique)],
             effects=tabulate_effects(found),
         )
         for (framework, technique), found in group_by_technique(effects).items()
     ]
+
+
+def _names(rows: Sequence[Row], technique: str) -> str:
+    """Return by what else a technique is searched for: its aliases and its levels."""
+    aliases = [alias for row in rows for alias in row["aliases"]]
+    return ", ".join(dict.fromkeys([*aliases, technique.replace("-", "_"), *(row["level"] for row in rows)]))
+
+
+def _recipes(rows: Sequence[Row], statement: Statement | None) -> list[tuple[str, str]]:
+    """Return what a user writes for each level, without the one that the statement shows."""
+    written = {row["level"]: "\n".join(row["recipe"]) for row in rows if row["recipe"]}
+    shown = statement.what if statement and statement.verdict == "faster" else ""
+    return [(level, recipe) for level, recipe in written.items() if level != shown]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelbench import price, units
+from accelbench.certainty import LONGEST_S, rank, times_the_pairs, what_would_decide
 from accelbench.results.arm_table import Row, group_by_technique
-from accelbench.results.tradeoffs import break_even, noise_of, times_the_pairs
+from accelbench.results.tradeoffs import break_even, noise_of
 from accelbench.schema.reasons import Reason, describe, kind_of
 from accelbench.schema.result import Run
 from accelbench.schema.verdict import possible_verdicts
-from accelbench.text import format_levels, format_place, join_names
+from accelbench.text import format_baseline, format_levels, format_place, join_names
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,6 @@ def describe_price(row: Row) -> str:
     return price.describe_price(row, repaid if repaid.startswith("after") else "")
 
 
-_LONGEST_S = 1e9  # budgets beyond it are none
-_WITHIN_A_BUDGET = 30  # times the pairs; beyond it an estimate of a square law means little
-_COUNTED = 1000  # times; beyond it a number would pretend to know
 _UNSETTLED = "the times had not settled when the warm-up ended"
 
 
@@ -166,7 +164,7 @@ def circumstances(run: Run) -> Circumstances:
     budget_s = run.settings.get("budget_s")
     return Circumstances(
         noise=noise_of(run),
-        budget_s=float(budget_s) if isinstance(budget_s, int | float) and 0 < budget_s < _LONGEST_S else None,
+        budget_s=float(budget_s) if isinstance(budget_s, int | float) and 0 < budget_s < LONGEST_S else None,
         remarks={trial.id: trial.remarks for trial in run.trials},
     )
 
@@ -198,29 +196,13 @@ def _unsettled(row: Row) -> bool:
 
 
 def _what_would_decide(row: Row, around: Circumstances) -> str:
-    times = times_the_pairs(row["speedup"], row["low"], row["high"], around.noise)
-    disturbed = bool(around.remarks[row["trial"]])
-    if times is None:
-        pairs = f"at least twice the pairs{_more(row, 2, around)}"
-        return f"a quieter machine, and {pairs}" if disturbed else pairs
-    if times <= _WITHIN_A_BUDGET:
-        enough = math.ceil(times)
-        pairs = f"about {enough} times the pairs{_more(row, enough, around)}"
-        return f"{pairs}, fewer on a quieter machine" if disturbed else pairs
-    many = f"about {units.count(float(f'{times:.1g}'))}" if times <= _COUNTED else f"more than {units.count(_COUNTED)}"
-    many = f"{many} times the pairs"
-    if disturbed:
-        return f"a quieter machine; as it was, {many}"
-    if _unsettled(row):
-        return f"a longer warm-up, which a larger budget gives; as it was, {many}"
-    return f"{many}, more than one budget gives"
-
-
-def _more(row: Row, times: float, around: Circumstances) -> str:
-    """Return the option that measures ``times`` as long."""
-    if row["workers"] > 1 and row["paired"]:
-        return f" (--accel-visits={math.ceil(times * row['workers'])})"
-    return f" (--accel-budget={math.ceil(times * around.budget_s)})" if around.budget_s else ""
+    return what_would_decide(
+        times_the_pairs(row["speedup"], row["low"], row["high"], around.noise),
+        disturbed=bool(around.remarks[row["trial"]]),
+        settled=not _unsettled(row),
+        workers=row["workers"] if row["paired"] else 1,
+        budget_s=around.budget_s,
+    )
 
 
 _HEADINGS = {  # a technique stands under the first of these verdicts that it has
@@ -244,8 +226,8 @@ class Statement:
     """What one technique does in one framework, in plain text.
 
     ``what`` is the technique at the level where its effect is surest, ``against`` the baseline's level and ``finding``
-    what it does there. ``more`` are sentences on where it does something else, or on what would decide it, and
-    ``slows`` names what it slows down most, where it pays elsewhere.
+    what it does there. ``more`` are sentences on where it does something else, or on what would decide it, ``slows``
+    names what it slows down most, where it pays elsewhere, and ``recipe`` is the code that a user writes for ``what``.
     """
 
     verdict: str
@@ -258,6 +240,7 @@ class Statement:
     more: tuple[str, ...]
     doubt: str
     slows: str
+    recipe: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,11 +296,7 @@ def _surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
 
 def _rank(row: Row, around: Circumstances) -> tuple[bool, float]:
     """Return the key by which effects of one verdict are sorted."""
-    doubtful = bool(_doubts(row))
-    if row["verdict"] == "undecided":
-        times = times_the_pairs(row["speedup"], row["low"], row["high"], around.noise)
-        return doubtful, math.inf if times is None else times
-    return doubtful, row["high"] if row["verdict"] == "slower" else -row["low"]
+    return bool(_doubts(row)), rank(row["verdict"], row["speedup"], row["low"], row["high"], around.noise)
 
 
 def _state(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
@@ -336,7 +315,7 @@ def _state(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
         framework=chosen["framework"],
         technique=chosen["switched"],
         what=chosen["level"],
-        against=", ".join(chosen["baseline_levels"].values()),
+        against=format_baseline(chosen["baseline_levels"], named=False),
         finding="; ".join(filter(None, (found, _reach(chosen, rows)))),
         price="" if verdict == "undecided" else describe_price(chosen),
         more=(
@@ -346,6 +325,7 @@ def _state(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
         ),
         doubt="; ".join(_doubts(chosen)),
         slows=_slows(rows, places) if verdict == "faster" else "",
+        recipe="\n".join(chosen["recipe"]),
     )
 
 

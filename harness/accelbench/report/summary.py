@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +20,7 @@ from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.certificates import MachineCertificates
 from accelbench.results.combinations import Ladder
 from accelbench.schema.result import Run
-from accelbench.text import format_case, format_place
+from accelbench.text import format_baseline, format_case, format_place
 
 # Rows that one reads in a pull request, and ladders and their rungs.
 _MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4
@@ -51,10 +52,14 @@ def as_markdown(
 
 
 def _summarize(findings: Findings, label: str, certificates: MachineCertificates) -> Content:
-    """Return one run's part of a summary; ``paying`` and ``slowing`` hold the cells of a row for each technique."""
+    """Return one run's part of a summary; ``paying`` and ``slowing`` hold the cells of a row for each technique.
+
+    ``recipes`` are what a user writes for those that pay, where their techniques say so.
+    """
     run, result = findings.run, findings.result
     chosen, around = findings.choosable_rows, circumstances(run)
-    paying, slowing = _surest(chosen, "faster", around), _surest(chosen, "slower", around)
+    surest = {verdict: _surest(chosen, verdict, around) for verdict in ("faster", "slower")}
+    paying, slowing = ([_cells(row) for row in rows] for rows in surest.values())
     tables = paying[:_MOST_PAYING], slowing[:_MOST_SLOWING]
     return Content(
         name=label,
@@ -66,6 +71,7 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         odd_visits=findings.odd_visits,
         paying=tables[0],
         slowing=tables[1],
+        recipes=[_recipe(row) for row in surest["faster"][:_MOST_PAYING] if row["recipe"]],
         has_doubts=any(cell.endswith(_DOUBTFUL) for rows in tables for cells in rows for cell in cells),
         bottlenecks=[each.sentence for each in findings.bottlenecks[:_MOST_BOTTLENECKS]],
         ladders=[_summarize_ladder(each) for each in findings.ladders[:_MOST_LADDERS]],
@@ -87,9 +93,19 @@ def _unmeasured(arms: Sequence[Row]) -> str:
     return f"{len(missing)} of {units.plural(len(arms), 'arm')} have no speed: {each}." if missing else ""
 
 
-def _surest(rows: Sequence[Row], verdict: str, around: Circumstances) -> list[list[str]]:
-    """Return a table row per technique and framework, the surest gain or loss first, what is doubtful last."""
-    return [_cells(row) for row in choose_surest([row for row in rows if row["verdict"] == verdict], around)]
+def _surest(rows: Sequence[Row], verdict: str, around: Circumstances) -> list[Row]:
+    """Return the surest effect per technique and framework, the surest gain or loss first, what is doubtful last."""
+    return choose_surest([row for row in rows if row["verdict"] == verdict], around)
+
+
+def _recipe(row: Row) -> Content:
+    """Return what a user writes for an effect, with a fence that no line of it closes."""
+    runs = re.findall("`+", code := "\n".join(row["recipe"]))
+    return Content(
+        what=f"{row['level']} ({row['framework']})",
+        code=code,
+        fence="`" * max(3, *(len(run) + 1 for run in [*runs, ""])),
+    )
 
 
 def _cells(row: Row) -> list[str]:
@@ -97,7 +113,7 @@ def _cells(row: Row) -> list[str]:
     return [
         GLYPHS[row["verdict"]],
         row["level"],
-        ", ".join(row["baseline_levels"].values()),
+        format_baseline(row["baseline_levels"], named=False),
         format_place(row["workload"], row["framework"], case),
         _ratio(row, "speedup") + (_DOUBTFUL if row["flags"] or row["baseline_flags"] else ""),
         describe_price(row),

@@ -14,7 +14,7 @@ from accelbench.report.labels import Anchors
 from accelbench.report.statements import format_break_even
 from accelbench.report.verdicts import GLYPHS
 from accelbench.results.arm_table import Row
-from accelbench.text import format_case, format_levels
+from accelbench.text import format_baseline, format_case, format_levels
 
 # By what verdicts are sorted: from what pays to what slows down; without one comes last.
 _STRENGTHS = {"faster": 3.0, "same": 2.0, "undecided": 1.0, "slower": 0.0}
@@ -122,7 +122,7 @@ def _case_label(row: Row) -> str:
 
 
 def _against(row: Row) -> str:
-    return ", ".join(row["baseline_levels"].values())
+    return format_baseline(row["baseline_levels"], named=False)
 
 
 def _rate(row: Row) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
+from accelbench.schema.verdict import GLYPHS as GLYPHS
+
 MARKERS = {"faster": "^", "slower": "v", "same": "s", "undecided": "o"}
 # Blue and vermilion stay apart in every common colour blindness; all four reach 3:1 on white and on near-black.
 COLOURS = {"faster": "#2a85c7", "slower": "#d55e00", "same": "#7d858e", "undecided": "#a8790b"}

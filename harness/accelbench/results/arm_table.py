@@ -11,7 +11,7 @@ import pandas as pd
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
 from accelbench.results.load import Result
 from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord
-from accelbench.text import cross, format_levels
+from accelbench.text import cross, format_baseline, format_levels
 from accelbench.units import plural
 
 Row = dict[str, Any]
@@ -42,8 +42,9 @@ def tabulate_arms(results: Iterable[Result]) -> pd.DataFrame:
     arm reached, ``ceiling`` which one that is, ``shares`` all of them by their ceilings. What arms observed besides
     time stands in columns named ``observed_``. Half of an arm's samples lie between ``q1_s_per_iteration`` and
     ``q3_s_per_iteration``. ``device_share`` is for what share of the time the device worked, by its own clock.
-    ``kinds`` maps the trial's techniques to their kinds; ``ablation`` is true of an arm that only takes a part of
-    the work away.
+    ``recipe`` holds the lines of code that a user writes to have the arm, ``aliases`` are what else people call its
+    techniques. ``kinds`` maps the trial's techniques to their kinds; ``ablation`` is true of an arm that only takes a
+    part of the work away.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -102,6 +103,8 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 "reason": arm.reason,
                 "items": arm.items,
                 "flags": arm.flags,
+                "recipe": arm.recipe,
+                "aliases": [alias for name in trial.techniques for alias in trial.technique_aliases.get(name, ())],
                 "placement": _placement(arm.placement),
                 **_share(arm.rates),
                 **_figures(arm, kind),
@@ -137,11 +140,11 @@ def _levels(arm: ArmRecord, baseline: ArmRecord, trial: TrialRecord, *, candidat
     return {
         "baseline": not candidate,
         "levels": arm.levels,
-        "level": format_levels(named),
+        "level": format_levels(named) if candidate else format_baseline(named),
         "switched": cross(named),
         "about": " ".join(trial.technique_summaries.get(name, "") for name in named).strip(),
         "ablation": all(trial.kinds.get(name) == "ablation" for name in named),
-        "against": format_levels(against),
+        "against": format_baseline(against),
         "baseline_levels": against,
     }
 

@@ -74,13 +74,69 @@
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   };
 
+  // One place says aloud what a button did.
+  const said = made("p", { className: "unseen" });
+  said.setAttribute("role", "status");
+  const say = (text) => { said.textContent = ""; setTimeout(() => { said.textContent = text; }, 50); };
+
   const offerCopying = (code) => {
-    const button = made("button", { type: "button", className: "copying", textContent: "Copy" });
+    const what = code.dataset.what;
+    const button = made("button", { type: "button", className: "copying" });
+    const show = (word) => {
+      button.textContent = word;
+      button.setAttribute("aria-label", `${word} ${what}`);
+    };
+    const copied = () => {
+      show("Copied");
+      say(`Copied ${what}`);
+      setTimeout(() => show("Copy"), 5000);
+    };
+    const copySelected = () => {
+      getSelection().selectAllChildren(code);  // and if nothing may write the clipboard, a reader can
+      if (document.execCommand("copy")) copied(); else say("Selected; press Ctrl and C to copy");
+    };
+    show("Copy");
     button.addEventListener("click", () => {
-      getSelection().selectAllChildren(code);  // what is left to a reader where a page may not write the clipboard
-      navigator.clipboard?.writeText(code.textContent).then(() => { button.textContent = "Copied"; }, () => {});
+      if (!navigator.clipboard) copySelected();
+      else navigator.clipboard.writeText(code.textContent).then(copied, copySelected);
     });
     code.after(button);
+  };
+
+  // A search over techniques and workloads by all of their names. Enter goes to the first that is found.
+  const offerFinding = (main) => {
+    const plain = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join(" ") ?? "";
+    const places = [...main.querySelectorAll("article[data-names]")].map((article) => {
+      const heading = article.querySelector("h3").cloneNode(true);
+      heading.querySelectorAll(".self").forEach((link) => link.remove());
+      const title = heading.textContent.trim();
+      const names = article.dataset.names;
+      return { id: article.id, title, names, text: plain(`${title} ${names}`) };
+    });
+    if (!places.length) return;
+    const field = made("input", { type: "search", placeholder: "num_workers, mixed precision …" });
+    const list = made("ul", {});
+    const counted = made("p", { className: "small soft" });
+    counted.setAttribute("role", "status");
+    const find = () => {
+      const words = plain(field.value).split(" ").filter(Boolean);
+      const found = words.length ? places.filter((place) => words.every((word) => place.text.includes(word))) : [];
+      list.replaceChildren(...found.map((place) => {
+        const hits = place.names.split(", ").filter((name) => words.some((word) => plain(name).includes(word)));
+        const also = made("span", { className: "small soft" }, ` ${hits.slice(0, 3).join(", ")}`);
+        return made("li", {}, made("a", { href: `#${place.id}` }, place.title), also);
+      }));
+      counted.textContent = words.length ? `${found.length || "nothing"} found` : "";
+    };
+    const label = made("label", {}, made("span", { className: "small soft" }, "Find a technique or a workload"), field);
+    const box = made("form", { className: "finder" }, label, counted, list);
+    box.setAttribute("role", "search");
+    box.addEventListener("submit", (event) => {
+      event.preventDefault();
+      list.querySelector("a")?.click();
+    });
+    field.addEventListener("input", find);
+    main.prepend(box);
   };
 
   // A link leads to an id and may carry a filter, such as #effects?verdict=faster. What is closed around it opens.
@@ -98,6 +154,8 @@
   document.querySelectorAll("table.sortable").forEach(offerSorting);
   document.querySelectorAll("table.filtered").forEach(offerFilters);
   document.querySelectorAll(".copy").forEach(offerCopying);
+  document.body.append(said);
+  document.querySelectorAll("main").forEach(offerFinding);
   addEventListener("hashchange", follow);
   follow();
 })();

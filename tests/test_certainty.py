@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelbench.results.tradeoffs import times_the_pairs
+from accelbench.certainty import times_the_pairs
 
 LOGS = st.floats(-2, 2)
 REACH = st.floats(1e-3, 2)

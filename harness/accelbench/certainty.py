@@ -1,0 +1,78 @@
+"""How sure an effect is, and what would decide one that is not: the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+import math
+
+from accelbench import units
+
+LONGEST_S = 1e9  # budgets beyond it are none
+_WITHIN_A_BUDGET = 30  # times the pairs; beyond it an estimate of a square law means little
+_COUNTED = 1000  # times; beyond it a number would pretend to know
+
+
+def times_the_pairs(speedup: float, low: float, high: float, noise: float) -> float | None:
+    """Return about how many times the pairs would decide an effect that stays where it is.
+
+    An interval for a median narrows with the square root of the pairs (Serfling 1980, *Approximation Theorems of
+    Mathematical Statistics*, 2.3.3). The half of it that reaches over the border of the noise zone must shrink to the
+    room between the estimate and the nearest border. An interval that may be looked at after every pair narrows a
+    little more slowly (Howard et al. 2021, *Annals of Statistics* 49), and the next estimate will lie elsewhere.
+
+    Returns infinity for an estimate on the border, and None where an interval without an end tells nothing.
+    """
+    if not (speedup > 0 and low > 0) or math.isinf(high):
+        return None
+    zone, centre = math.log1p(noise), math.log(speedup)
+    below, above = centre - math.log(low), math.log(high) - centre
+    outside = below if centre > 0 else above
+    reach = outside if abs(centre) > zone else max(below, above)
+    room = abs(abs(centre) - zone)
+    times = reach / room if room else math.inf
+    return max(1.0, times * times)
+
+
+def rank(verdict: str, speedup: float, low: float, high: float, noise: float) -> float:
+    """Return the key by which effects of one verdict are sorted: the surest gain or loss first.
+
+    Of undecided effects, those that few more pairs would decide come first.
+    """
+    if verdict == "undecided":
+        times = times_the_pairs(speedup, low, high, noise)
+        return math.inf if times is None else times
+    return high if verdict == "slower" else -low
+
+
+def what_would_decide(
+    times: float | None, *, disturbed: bool, settled: bool, workers: int, budget_s: float | None
+) -> str:
+    """Return what would decide an undecided effect, with the option that measures for as long.
+
+    Args:
+        times: how many times the pairs would decide it, as `times_the_pairs` returns them.
+        disturbed: whether something disturbed the trial.
+        settled: whether the times of both arms had settled when their warm-up ended.
+        workers: over how many fresh workers the pairs are spread, 1 where they are not.
+        budget_s: the measuring time per arm in seconds, None where it is not known.
+    """
+    if times is None:
+        pairs = f"at least twice the pairs{_option(2, workers, budget_s)}"
+        return f"a quieter machine, and {pairs}" if disturbed else pairs
+    if times <= _WITHIN_A_BUDGET:
+        enough = math.ceil(times)
+        pairs = f"about {enough} times the pairs{_option(enough, workers, budget_s)}"
+        return f"{pairs}, fewer on a quieter machine" if disturbed else pairs
+    many = f"about {units.count(float(f'{times:.1g}'))}" if times <= _COUNTED else f"more than {units.count(_COUNTED)}"
+    many = f"{many} times the pairs"
+    if disturbed:
+        return f"a quieter machine; as it was, {many}"
+    if not settled:
+        return f"a longer warm-up, which a larger budget gives; as it was, {many}"
+    return f"{many}, more than one budget gives"
+
+
+def _option(times: int, workers: int, budget_s: float | None) -> str:
+    """Return the option that measures ``times`` as long."""
+    if workers > 1:
+        return f" (--accel-visits={math.ceil(times * workers)})"
+    return f" (--accel-budget={math.ceil(times * budget_s)})" if budget_s else ""
