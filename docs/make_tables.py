@@ -137,7 +137,7 @@ def main() -> None:
     stale = []
     for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))):
         before = page.read_text()
-        after = MARKED.sub(lambda marked: f"{marked[1]}{_table(marked[2])}\n{marked[3]}", before)
+        after = MARKED.sub(_fill, before)
         if after != before:
             stale.append(str(page.relative_to(CHECKOUT)))
             if not check:
@@ -145,6 +145,11 @@ def main() -> None:
     if stale:
         print(f"{'out of date' if check else 'written'}: {', '.join(stale)}")
     sys.exit(1 if stale and check else 0)
+
+
+def _fill(marked: re.Match[str]) -> str:
+    """Return the table of this name between its markers; those of the studies stay as they are."""
+    return f"{marked[1]}{_table(marked[2])}\n{marked[3]}" if marked[2] in TABLES else marked[0]
 
 
 @cache

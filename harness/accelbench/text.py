@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from accelbench.schema.result import AS_IS
 from accelbench.units import count
 
 Options = Mapping[str, Any] | str  # levels or options, or the text that they already are
@@ -30,6 +31,16 @@ def format_levels(levels: Mapping[str, Any], number: Callable[[float], str] = co
         number: formats a number.
     """
     return ", ".join(f"{hyphenate(name)} {_value(value, number)}" for name, value in levels.items())
+
+
+def format_baseline(levels: Mapping[str, Any], *, named: bool = True) -> str:
+    """Return the levels over which others are compared: as ``format_levels`` does, or the levels without names.
+
+    A user's program as it stands is ``your program``.
+    """
+    if levels and set(levels.values()) == {AS_IS}:
+        return "your program"
+    return format_levels(levels) if named else ", ".join(levels.values())
 
 
 def format_case(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from accelbench.core import Levels, Trial, find_technique
+from accelbench.core import AS_IS, Levels, Trial, find_technique
 from accelbench.measuring.trial_result import StatedWork, TrialResult, no_baseline
 from accelbench.roofline.ceilings import find_ceiling
 from accelbench.roofline.probes.probe import PER_CORE
@@ -127,6 +127,8 @@ def _core_growth(trial: Trial, baseline: Levels, candidate: Levels) -> float | N
     for name in [name for name, level in candidate.items() if level != baseline[name]]:
         parallelism = find_technique(trial.framework, name).parallelism
         if parallelism is None:
+            return None
+        if AS_IS in (baseline[name], candidate[name]):  # nobody knows how many a program uses as it stands
             return None
         growth *= parallelism(candidate[name]) / parallelism(baseline[name])
     return growth
