@@ -103,6 +103,7 @@ REASONS = (
     "this training reads no loss",
     "cannot be learnt in 4 equal parts",
     "makes its batches anew in every epoch",
+    "loads in its own process",
 )
 
 
