@@ -111,10 +111,14 @@ def tree_map(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {key: tree_map(part, change) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        changed = [tree_map(part, change) for part in value]
-        if hasattr(value, "_make"):  # a named tuple
-            return value._make(changed)
-        if hasattr(value, "n_sequence_fields"):  # one of a C extension, as PyTorch's maximum returns
-            return type(value)(changed)
-        return tuple(changed) if isinstance(value, tuple) else changed
+        return sequence_with(value, [tree_map(part, change) for part in value])
     return None if value is None else change(value)
+
+
+def sequence_with(value: tuple[Any, ...] | list[Any], parts: list[Any]) -> Any:
+    """Return a tuple or list of the kind of ``value`` with other parts."""
+    if hasattr(value, "_make"):  # a named tuple
+        return value._make(parts)
+    if hasattr(value, "n_sequence_fields"):  # one of a C extension, as PyTorch's maximum returns
+        return type(value)(parts)
+    return tuple(parts) if isinstance(value, tuple) else parts

@@ -10,18 +10,15 @@ from typing import Any
 
 import torch
 
+from accelbench.frameworks.tree import sequence_with
+
 
 def map_parts(batch: Any, change: Callable[[Any], Any]) -> Any:
     """Return a batch of the same form with every part changed: its tensors, and whatever is no container."""
     if isinstance(batch, Mapping):
         return _mapping_with(batch, {key: map_parts(part, change) for key, part in batch.items()})
     if isinstance(batch, tuple | list):
-        changed = [map_parts(part, change) for part in batch]
-        if hasattr(batch, "_make"):  # a named tuple
-            return batch._make(changed)
-        if hasattr(batch, "n_sequence_fields"):  # one of a C extension, as PyTorch's maximum returns
-            return type(batch)(changed)
-        return tuple(changed) if isinstance(batch, tuple) else changed
+        return sequence_with(batch, [map_parts(part, change) for part in batch])
     if is_dataclass(batch) and not isinstance(batch, type):
         changed_batch = copy.copy(batch)
         for each in fields(batch):
