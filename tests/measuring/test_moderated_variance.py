@@ -68,6 +68,16 @@ def test_pairs_that_scatter_within_a_visit_widen_the_interval_although_the_media
     assert judged(0.5, 0.5, 0.5, spread=0.3).half_width > 4 * judged(0.5, 0.5, 0.5).half_width
 
 
+def test_what_many_pairs_explain_is_known_better_than_what_few_visits_do() -> None:
+    few, many = (
+        judge_visits(
+            [VisitPairs(builds=((0.5 - spread, 0.5 + spread) * times,))] * 3, prior=UNKNOWN, alpha=0.01, noise=0.01
+        )
+        for times, spread in ((1, 0.1), (50, 0.1 * 50**0.5))
+    )
+    assert many.half_width < 0.8 * few.half_width  # for the same variance of the median
+
+
 def test_a_variance_moves_towards_those_of_the_other_effects() -> None:
     own = Variance(value=9.0, freedom=3)
     assert pool(own, Variance(value=1.0, freedom=5)) == Variance(value=4.0, freedom=8)

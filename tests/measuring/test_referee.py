@@ -287,9 +287,14 @@ def test_the_garbage_collector_rests_inside_a_block_only(stopwatch: Stopwatch) -
     assert gc.isenabled()
 
 
+def lengths(stopwatch: Stopwatch, *arms: Arm) -> list[int]:
+    """Return the iterations of each arm's block of at least 100 µs."""
+    return [block.iterations for block in stopwatch.long_enough_blocks(arms, 100e-6)]
+
+
 def test_a_block_is_long_enough_to_time(stopwatch: Stopwatch, clock: FakeClock) -> None:
     arm = Arm(step=lambda: clock.advance(1e-6))
-    (iterations,) = stopwatch.iterations_per_block([arm], 100e-6)
+    iterations = lengths(stopwatch, arm)[0]
     assert stopwatch.block_s(arm, iterations) >= 100e-6
     assert iterations <= 1000
 
@@ -297,21 +302,33 @@ def test_a_block_is_long_enough_to_time(stopwatch: Stopwatch, clock: FakeClock) 
 def test_a_block_is_long_beside_the_waiting_for_the_device(clock: FakeClock) -> None:
     arm = Arm(step=lambda: clock.advance(1e-6))
     stopwatch = Stopwatch(clock, lambda: clock.advance(10e-6))
-    (iterations,) = stopwatch.iterations_per_block([arm], 100e-6)
+    iterations = lengths(stopwatch, arm)[0]
     assert stopwatch.block_s(arm, iterations) / iterations == pytest.approx(1e-6, rel=0.011)
 
 
 def test_arms_of_similar_speed_run_equally_many_iterations(stopwatch: Stopwatch, clock: FakeClock) -> None:
     arms = [Arm(step=lambda: clock.advance(1e-6)), Arm(step=lambda: clock.advance(2e-6))]
-    first, second = stopwatch.iterations_per_block(arms, 100e-6)
+    first, second = lengths(stopwatch, *arms)
     assert first == second
 
 
 def test_arms_of_very_different_speed_run_each_their_own(stopwatch: Stopwatch, clock: FakeClock) -> None:
     arms = [Arm(step=lambda: clock.advance(1e-6)), Arm(step=lambda: clock.advance(1e-2))]
-    quick, slow = stopwatch.iterations_per_block(arms, 100e-6)
+    quick, slow = lengths(stopwatch, *arms)
     assert quick > 50
     assert slow == 1
+
+
+def test_a_long_step_is_not_run_again_to_warm_up(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    def step() -> None:
+        steps.append(clock())
+        clock.advance(0.5)
+
+    steps: list[float] = []
+    plan = Plan(budget_s=0.5, min_span_s=0.0, builds=1, visits=4)
+    referee = Referee(stopwatch=stopwatch, coin=Random(0), plan=plan, arms=1)
+    referee.play([Arm(step=step)])
+    assert len(steps) == len(referee.warmups[0].blocks_s) + len(referee.samples_s[0]) == 2
 
 
 def test_a_steady_arm_is_warm_after_two_windows() -> None:

@@ -75,6 +75,23 @@ def test_an_effect_carries_the_spread_between_this_run_and_earlier_ones() -> Non
     assert among.speedup == alone.speedup
 
 
+def with_copies(result: TrialResult, copies: int) -> TrialResult:
+    """Return the trial with its candidate as often as that, at levels of their own."""
+    baseline, candidate = result.arms
+    arms = [baseline, *(replace(candidate, levels={"amp": f"on-{number}"}) for number in range(copies))]
+    (pairs,) = result.pairs.values()
+    contrasts = {Contrast(place, 0): pairs for place in range(1, copies + 1)}
+    return replace(result, arms=arms, pairs=contrasts, samples_s=[(1.0,) * 100] * len(arms))
+
+
+def test_an_interval_does_not_depend_on_how_many_others_the_trial_has() -> None:
+    results = [repetition(each) for each in (0.2, 0.21, 0.19)]
+    alone, among = joined(results), joined([with_copies(each, 7) for each in results])
+    assert alone.arms[1].effect is not None
+    assert among.arms[7].effect is not None
+    assert among.arms[7].effect.low == alone.arms[1].effect.low
+
+
 def test_visits_that_contradict_each_other_decide_nothing() -> None:
     result = joined([repetition(0.2), repetition(-0.2), repetition(0.0)])
     effect = result.arms[1].effect

@@ -20,16 +20,17 @@ OnProgress = Callable[[str], None]  # receives a line on what is being done
 class Plan:
     """How much to measure. Times are in seconds, ``noise`` and ``half_width`` are fractions.
 
-    ``budget_s`` is the measuring time per arm, ``alpha`` the error rate of a trial's verdicts, ``noise`` the half-width
-    of the zone of speedups that count as the same, ``half_width`` the precision at which measuring stops. Blocks last
-    at least ``min_block_s``: shorter ones would be timed in the caches that the other arm left. ``builds`` is the
-    number of builds of the arms within a worker, or ``max_builds`` if these are cheap and ``builds`` is not 1.
-    ``visits`` is the number of fresh workers in which the trial is measured, each with its share of the budget,
-    ``visit`` the number of this one: only the first measures what is no time. ``silence_s`` is the longest time without
-    a message from a worker. ``rehearse`` runs and checks every arm once and times nothing. ``keep_outputs`` returns the
-    first arm's checked output. ``whole_rounds`` keeps every arm in every round until the budget ends, for statistics
-    across arms. ``prices`` says whether memory, energy, utilisation and kernels are measured too, in passes of their
-    own. ``cold_cache`` flushes the caches before every timed block, which then has one iteration.
+    ``budget_s`` is the measuring time per arm, ``alpha`` the error rate of a verdict, or of all verdicts of a trial
+    that is measured in one process, ``noise`` the half-width of the zone of speedups that count as the same,
+    ``half_width`` the precision at which measuring stops. Blocks last at least ``min_block_s``: shorter ones would
+    be timed in the caches that the other arm left. ``builds`` is the number of builds of the arms within a worker,
+    or ``max_builds`` if these are cheap and ``builds`` is not 1. ``visits`` is the number of fresh workers in which
+    the trial is measured, each with its share of the budget, ``visit`` the number of this one: only the first
+    measures what is no time. ``silence_s`` is the longest time without a message from a worker. ``rehearse`` runs
+    and checks every arm once and times nothing. ``keep_outputs`` returns the first arm's checked output.
+    ``whole_rounds`` keeps every arm in every round until the budget ends, for statistics across arms. ``prices``
+    says whether memory, energy, utilisation and kernels are measured too, in passes of their own. ``cold_cache``
+    flushes the caches before every timed block, which then has one iteration.
     """
 
     budget_s: float = 2.0
@@ -50,7 +51,7 @@ class Plan:
     cold_cache: bool = False
 
     def alpha_each(self, contrasts: int) -> float:
-        """Return the error rate left to each of a trial's contrasts (Bonferroni)."""
+        """Return the error rate left to each of the contrasts that one process compares (Bonferroni)."""
         return self.alpha / max(1, contrasts)
 
     def of_visit(self, number: int) -> Plan:

@@ -20,7 +20,7 @@ from accelbench.frameworks import Framework
 from accelbench.frameworks.protocol import FLUSH_TIMES
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.checks.placement import computed_on
-from accelbench.measuring.referee import Stopwatch
+from accelbench.measuring.referee import Block, Stopwatch
 from accelbench.schema.reasons import reason_of
 
 CPUS = Path("/sys/devices/system/cpu")
@@ -49,9 +49,9 @@ class ColdStopwatch(Stopwatch):
         self.outside_s = self.clock() - start
         return super().block_s(arm, iterations, keep_output=keep_output)
 
-    def iterations_per_block(self, arms: Sequence[Arm], min_block_s: float) -> list[int]:  # noqa: ARG002  always one
-        """Return one for each arm."""
-        return [1] * len(arms)
+    def long_enough_blocks(self, arms: Sequence[Arm], min_block_s: float) -> list[Block]:  # noqa: ARG002  always one
+        """Return one iteration for each arm."""
+        return [Block(iterations=1)] * len(arms)
 
 
 def stopwatch_of(arms: Sequence[ArmRun], framework: Framework, stopwatch: Stopwatch) -> Stopwatch:

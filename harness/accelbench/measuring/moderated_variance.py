@@ -161,19 +161,25 @@ def judge_visits(
 ) -> Judgement:
     """Judge an effect by the medians of its visits, by Student's t with the moderated variance.
 
-    ``earlier`` are the log speedups of earlier runs. The variance is at least what the visits' own pairs explain. Where
-    visits lie on both sides of 1, the interval contains 1.
+    ``earlier`` are the log speedups of earlier runs. The interval is at least as wide as what the visits' own pairs
+    explain, of which there are many more than visits. Where visits lie on both sides of 1, the interval contains 1.
     """
     medians = [visit.median for visit in visits]
     centre = float(np.mean(medians))
     within = variance_within(visits)
     variance = pool(variance_of_mean(medians, earlier), prior.of_mean(len(medians), within))
-    spread = Spread(deviation=math.sqrt(max(variance.value, within)), freedom=min(int(variance.freedom), _MOST_FREEDOM))
-    reach = spread.reach(1, alpha)
+    reach = _spread(variance).reach(1, alpha)
+    if within:
+        pairs_beyond_first = sum(len(visit.log_ratios) - 1 for visit in visits)
+        reach = max(reach, _spread(Variance(value=within, freedom=pairs_beyond_first)).reach(1, alpha))
     low, high = centre - reach, centre + reach
     if min(medians) <= 0 <= max(medians):
         low, high = min(low, 0.0), max(high, 0.0)
     return judgement_of(centre, low, high, noise=noise, pairs=sum(len(visit.log_ratios) for visit in visits))
+
+
+def _spread(variance: Variance) -> Spread:
+    return Spread(deviation=math.sqrt(variance.value), freedom=min(int(variance.freedom), _MOST_FREEDOM))
 
 
 def digamma(x: float) -> float:

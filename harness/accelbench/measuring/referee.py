@@ -56,6 +56,14 @@ LEAD_IN_BELOW_S = 4e-3  # a step as short as this would show what the other arm 
 SAME_LENGTH_WITHIN = 4  # arms whose times differ by less than this factor run the same number of iterations
 
 
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Back-to-back iterations of one arm; ``taken_s`` is None for a block that was not run."""
+
+    iterations: int
+    taken_s: float | None = None
+
+
 class Stopwatch:
     """Times blocks of an arm by a clock, in seconds, with the device synchronised before and after.
 
@@ -125,28 +133,30 @@ class Stopwatch:
         while self.clock() < end:
             self.block_s(arm, iterations)
 
-    def iterations_per_block(self, arms: Sequence[Arm], min_block_s: float) -> list[int]:
-        """Return for each arm the iterations of a block that is long enough to time.
+    def long_enough_blocks(self, arms: Sequence[Arm], min_block_s: float) -> list[Block]:
+        """Return for each arm a block that is long enough to time; arms of about the same speed get the same length.
 
         Raises:
             StoppedError: an arm raised.
         """
         costs_s = TIMER_COST_MULTIPLE * self.timer_cost_s(), WAITING_MULTIPLE * self.waiting_cost_s()
         target_s = max(min_block_s, *costs_s)
-        counts = []
+        blocks = []
         for place, arm in enumerate(arms):
             with StoppedError.naming(place):
-                counts.append(self._long_enough(arm, target_s))
-        alike = max(counts) <= SAME_LENGTH_WITHIN * min(counts)
-        return [max(counts)] * len(counts) if alike else counts
+                blocks.append(self._long_enough(arm, target_s))
+        counts = [block.iterations for block in blocks]
+        if max(counts) > SAME_LENGTH_WITHIN * min(counts):
+            return blocks
+        return [block if block.iterations == max(counts) else Block(iterations=max(counts)) for block in blocks]
 
-    def _long_enough(self, arm: Arm, target_s: float) -> int:
+    def _long_enough(self, arm: Arm, target_s: float) -> Block:
         iterations = 1
         while (taken_s := self.block_s(arm, iterations)) < target_s:
             # Aim a little past the target, but never trust one short reading for more than a tenfold jump.
             aim = 1.2 * target_s * iterations / taken_s if taken_s > 0 else math.inf
             iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
-        return iterations
+        return Block(iterations=iterations, taken_s=taken_s)
 
 
 @contextmanager
@@ -175,12 +185,13 @@ class Warmup:
     settled: bool
 
 
-def warm_up(block_s: Callable[[], float], *, cap_s: float) -> Warmup:
+def warm_up(block_s: Callable[[], float], *, cap_s: float, first_s: float | None = None) -> Warmup:
     """Run blocks until two windows of them agree, at most ``cap_s`` seconds of block time or 200 blocks.
 
-    A window has as many blocks as last 20 ms, at least 5 and at most 20.
+    A window has as many blocks as last 20 ms, at least 5 and at most 20. ``first_s`` is the time of a block that was
+    run already and counts as the first one.
     """
-    times_s = [block_s()]
+    times_s = [block_s() if first_s is None else first_s]
     spent_s = times_s[0]
     window = min(MOST_IN_WINDOW, max(FEWEST_IN_WINDOW, math.ceil(WINDOW_S / spent_s))) if spent_s else MOST_IN_WINDOW
     while len(times_s) < MOST_BLOCKS and spent_s < cap_s:
@@ -336,9 +347,12 @@ class Referee:
     def _prepare(self, arms: Sequence[Arm]) -> None:
         """Warm the arms up; find before that how long their blocks are to be."""
         start = self.stopwatch.clock()
+        first_s: list[float | None] = [None] * len(arms)
         if not self.iterations:
-            self.iterations = self.stopwatch.iterations_per_block(arms, self.plan.min_block_s)
-        warmups = [self._warmed(index, arm) for index, arm in enumerate(arms)]
+            blocks = self.stopwatch.long_enough_blocks(arms, self.plan.min_block_s)
+            self.iterations = [block.iterations for block in blocks]
+            first_s = [block.taken_s for block in blocks]
+        warmups = [self._warmed(index, arm, first_s[index]) for index, arm in enumerate(arms)]
         if not self.warmups:
             self.warmups = warmups
             steps_s = [warmup.blocks_s[-1] / count for warmup, count in zip(warmups, self.iterations, strict=True)]
@@ -399,11 +413,11 @@ class Referee:
         """Return the median seconds per iteration of an arm."""
         return median(self.samples_s[arm])
 
-    def _warmed(self, index: int, arm: Arm) -> Warmup:
+    def _warmed(self, index: int, arm: Arm, first_s: float | None) -> Warmup:
         later = max(1, self.plan.builds - 1)
         cap_s = WARM_UP_SHARE * self.plan.budget_s / (2 * later if self.warmups else min(2, self.plan.builds))
         with StoppedError.naming(index):
-            return warm_up(lambda: self.stopwatch.block_s(arm, self.iterations[index]), cap_s=cap_s)
+            return warm_up(lambda: self.stopwatch.block_s(arm, self.iterations[index]), cap_s=cap_s, first_s=first_s)
 
     def _explore(self, arms: Sequence[Arm], on_progress: Callable[[str], None]) -> dict[Contrast, int]:
         """Run rounds until every contrast is resolved or a build's share of the budget is spent.

@@ -196,7 +196,8 @@ def _shortest_step_s(arm: Arm, stopwatch: Stopwatch) -> float:
     """Return the time of a step in the shortest of several blocks."""
     try:
         stopwatch.block_s(arm, 1)  # the cold call, never a sample
-        (iterations,) = stopwatch.iterations_per_block([arm], MIN_BLOCK_S)
+        (long_enough,) = stopwatch.long_enough_blocks([arm], MIN_BLOCK_S)
+        iterations = long_enough.iterations
         end_s = stopwatch.clock() + TIME_PER_ARM_S
         blocks_s = [stopwatch.block_s(arm, iterations) for _ in range(MIN_BLOCKS)]
         while stopwatch.clock() < end_s:
