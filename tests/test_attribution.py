@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from accelbench.attribution import Attribution, fit
+from accelbench.attribution import Attribution, Row, batches_for, design, fit, is_full
 from accelbench.errors import BadInput
-from accelbench.factorial_design import Row, batches_for, design, is_full
 from accelbench.measuring.statistics import in_order
 
 NOISE = 0.03

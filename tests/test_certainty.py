@@ -1,12 +1,15 @@
-"""What would decide an effect that is undecided."""
+"""What would decide an effect that is undecided, and in what state a run found the machine."""
 
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import arm, trial
 
-from accelbench.certainty import times_the_pairs
+from accelbench.certainty import describe_odd_visits, times_the_pairs
+from accelbench.schema.reasons import Reason, reason
+from accelbench.schema.result import TrialRecord, Visit
 
 LOGS = st.floats(-2, 2)
 REACH = st.floats(1e-3, 2)
@@ -56,3 +59,51 @@ def test_so_many_times_the_pairs_would_decide(centre: float, below: float, above
         narrower = math.sqrt(1.001 * times)
         _, low, high = interval(centre, below / narrower, above / narrower)
         assert not undecided(low, high, noise)
+
+
+FAR = reason("cores-far-apart", latency_s=4.3e-7, best_s=2.1e-7)
+SLOW = reason("slower-than-ever", times=1.4)
+
+
+def odd(*causes: Reason, span_s: float | None = 20.0) -> Visit:
+    return Visit(begun_s=1.0, odd=list(causes), span_s=span_s)
+
+
+def visited(*visits: Visit) -> TrialRecord:
+    return trial(arm({"amp": "fp32"}, 1.0), visits=list(visits))
+
+
+USUAL, AGAIN = odd(), Visit(begun_s=90.0, span_s=5.0, is_repetition=True)
+
+
+def test_the_times_of_odd_visits_add_up_over_all_trials_and_repetitions_are_counted() -> None:
+    trials = [visited(USUAL, odd(FAR), AGAIN), visited(odd(FAR), USUAL, AGAIN), visited(USUAL, USUAL)]
+    assert describe_odd_visits(trials) == "In this run, the cores lay far apart for 40 s; 2 visits were repeated"
+
+
+def test_a_visit_that_is_odd_for_two_reasons_counts_for_both_and_the_most_frequent_comes_first() -> None:
+    assert describe_odd_visits([visited(odd(SLOW), odd(SLOW, FAR, span_s=70.0), AGAIN)]) == (
+        "In this run, the machine was slower than at its best for 1 min 30 s "
+        "and the cores lay far apart for 1 min 10 s; 1 visit was repeated"
+    )
+
+
+def test_different_arms_with_many_page_faults_are_one_cause() -> None:
+    faults = [reason("many-page-faults", arm=name, faults=2e4, usual=50.0) for name in ("amp bf16", "amp fp16")]
+    assert describe_odd_visits([visited(*(odd(each, span_s=2.0) for each in faults))]) == (
+        "In this run, there were many page faults for 4 s"
+    )
+
+
+def test_where_a_file_does_not_say_how_long_visits_took_they_are_counted() -> None:
+    trials = [visited(odd(FAR, span_s=None), odd(FAR))]
+    assert describe_odd_visits(trials) == "In this run, the cores lay far apart in 2 visits"
+
+
+def test_a_cause_of_a_later_version_is_still_readable() -> None:
+    assert describe_odd_visits([visited(odd(Reason(code="too-cold")))]) == "In this run, too cold for 20 s"
+
+
+@pytest.mark.parametrize("visits", [[], [USUAL], [USUAL, AGAIN]])
+def test_without_odd_visits_there_is_nothing_to_say(visits: list[Visit]) -> None:
+    assert describe_odd_visits([visited(*visits)]) == ""

@@ -1,4 +1,6 @@
-"""What each technique of a bundle brings: the effects that a full factorial design estimates. Both wings use it.
+"""What each technique of a bundle brings: full factorial designs, and the effects that they estimate.
+
+In such a design, every technique is switched on or off in every combination with the others.
 
 Interactions count from the arm with every technique off: the bundle is exactly the product of what each technique
 brings alone and of all interactions. On the log scale that is the Möbius inversion of the arms over the subsets of
@@ -17,18 +19,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
 
 from accelbench import student_t, units
 from accelbench.errors import BadInput
-from accelbench.factorial_design import Row, batches_for, is_full
 from accelbench.schema.result import Verdict
 from accelbench.schema.verdict import verdict
 from accelbench.text import cross, format_table, format_table_html
 
+MAX_TECHNIQUES = 4  # of a design, which then has 16 arms
 ALPHA = 0.01  # the default of a trial's verdicts, too
 MIN_STRETCHES = 4  # fewer give no useful interval
 _MAX_AS_PERCENT = 0.5  # a larger bound is written as a factor
@@ -36,6 +38,28 @@ _MAX_AS_FACTOR = 100.0  # a larger factor only means that nothing is known
 _HEADERS = ("", "alone", "on average", "on top of the others")
 
 Names = tuple[str, ...]
+Row = tuple[bool, ...]  # for each technique, whether it is switched on
+
+
+def design(techniques: int) -> tuple[Row, ...]:
+    """Return every combination of that many techniques, all of them off first, all of them on last.
+
+    Raises:
+        BadInput: there are fewer than two techniques, or more than four.
+    """
+    if not 2 <= techniques <= MAX_TECHNIQUES:
+        raise BadInput(f"a bundle of {techniques} technique(s) cannot be taken apart; give 2 to {MAX_TECHNIQUES}")
+    return tuple(product((False, True), repeat=techniques))
+
+
+def is_full(rows: tuple[Row, ...]) -> bool:
+    """Return whether arms are every combination of two or more techniques, each of them once."""
+    return bool(rows) and len(rows[0]) >= 2 and len(set(rows)) == len(rows) == 1 << len(rows[0])
+
+
+def batches_for(arms: int) -> int:
+    """Return the number of batches into which the rounds of a design with ``arms`` arms are divided."""
+    return 10 if arms <= 8 else 20
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from accelbench.attribution import batches_for
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.factorial_design import batches_for
 from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.visits import (

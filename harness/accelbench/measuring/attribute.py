@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from accelbench.attribution import ALPHA, Attribution, fit
+from accelbench.attribution import ALPHA, Attribution, batches_for, design, fit
 from accelbench.core import ROUNDING, Arm, Contrast, Plan
 from accelbench.errors import BadInput
-from accelbench.factorial_design import batches_for, design
 from accelbench.measuring.callables import require_callable
 from accelbench.measuring.compare import measure_callables, require_valid_numbers
 from accelbench.measuring.statistics import in_order

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from accelbench.attribution import design
 from accelbench.core import Host, Ladder, Levels, Technique, find_technique
 from accelbench.errors import BadInput
-from accelbench.factorial_design import design
 from accelbench.pytest_plugin.markers import FACTORIAL, TOGGLES, SwitchedOn
 from accelbench.text import format_test_id
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accelbench.attribution import batches_for
 from accelbench.core import (
     AS_IS,
     Host,
@@ -26,7 +27,6 @@ from accelbench.core import (
     techniques_of,
 )
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
-from accelbench.factorial_design import batches_for
 from accelbench.measuring.trial_result import TimeLedger, round_seconds, sum_seconds
 from accelbench.measuring.workers.interpreter import find_interpreter
 from accelbench.measuring.workers.process import is_user_code

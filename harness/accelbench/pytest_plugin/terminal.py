@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from accelbench import units
-from accelbench.certainty import rank, times_the_pairs, what_would_decide
-from accelbench.odd_visits import describe_odd_visits
+from accelbench.certainty import describe_odd_visits, rank, times_the_pairs, what_would_decide
 from accelbench.price import describe_price_of
 from accelbench.pytest_plugin.options import RunConfig
 from accelbench.schema.reasons import Reason, describe, group

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from accelbench import units
-from accelbench.attribution import MIN_STRETCHES, Attribution, fit
-from accelbench.factorial_design import is_full
+from accelbench.attribution import MIN_STRETCHES, Attribution, fit, is_full
 from accelbench.results.arm_table import without
 from accelbench.text import cross, format_case, format_levels, format_place, hyphenate
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from accelbench.attribution import FactorialEffect
-from accelbench.odd_visits import describe_odd_visits
+from accelbench.certainty import describe_odd_visits
 from accelbench.results.arm_table import Row, effects, rows_of, tabulate_arms
 from accelbench.results.bottleneck import Bottleneck, bottlenecks
 from accelbench.results.combinations import (
