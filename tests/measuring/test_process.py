@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accelbench.measuring.workers.process import KERNEL_CACHES, Worker, WorkerLostError
+from accelbench.frameworks.protocol import KERNEL_CACHES
+from accelbench.measuring.workers.process import Worker, WorkerLostError
 
 WORDS = "[__import__('os').environ.get(name) for name in ('CUPY_CACHE_DIR', 'CUDA_CACHE_PATH')]"
 

@@ -144,6 +144,10 @@ class Cupy(Framework):
         end.synchronize()
         return DeviceSpan(device_s=cupy.cuda.get_elapsed_time(begin, end) / 1000, queued=queued)
 
+    def why_unavailable(self, error: BaseException) -> Reason | None:
+        """Return that no device is there, if CuPy raised the error for that: its own message names the driver."""
+        return unavailable() if type(error).__module__.startswith("cupy") else None
+
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Return whether the host, CuPy's pool or a CUDA library ran out of memory."""
         if isinstance(error, MemoryError):

@@ -13,9 +13,20 @@ import numpy as np
 from accelbench.errors import Unavailable, check_choice
 from accelbench.frameworks import host
 from accelbench.frameworks.host import ArrayInfo, ArrayMemory, Index
-from accelbench.schema.reasons import reason
+from accelbench.schema.reasons import Reason, reason
 
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "cupy")
+# The adapter of each package whose objects are a framework's.
+ADAPTERS = {"numpy": "numpy", "torch": "torch", "tensorflow": "tensorflow", "keras": "tensorflow", "cupy": "cupy"}
+# Frameworks that a program uses if it has imported them. That TensorFlow is imported means little: other packages
+# import it too, such as those that write for TensorBoard.
+IN_USE_ONCE_IMPORTED = ("torch", "cupy")
+# The variables of a framework that name the folders for kernels which were compiled at run time. Every worker has empty
+# ones, or its first calls would compile nothing on a machine that has run them before. CuPy's compiler makes machine
+# code (https://docs.cupy.dev/en/stable/reference/environment.html); for a GPU that is newer than the compiler it makes
+# PTX, which the driver compiles and keeps
+# (https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html).
+KERNEL_CACHES = {"cupy": ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH")}
 FASTEST_CLOCK_HZ = 3e9  # hardly a GPU has a faster clock, so this many cycles last at least a second
 FLUSH_TIMES = 2  # a flush writes this multiple of the cache's size, since a cache need not evict the oldest line first
 
@@ -122,6 +133,10 @@ class Framework:
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Return whether the error means that memory ran out, and nothing else."""
         return isinstance(error, MemoryError)
+
+    def why_unavailable(self, error: BaseException) -> Reason | None:  # noqa: ARG002  the body of a host
+        """Return why the framework cannot compute here, if an error of its own means that; None for other errors."""
+        return None
 
     def is_too_large(self, error: BaseException, *, smaller_ran: bool) -> bool:  # noqa: ARG002  the body of a host
         """Return whether the error means that a kernel cannot count the elements of an array, as from 2**31 on.

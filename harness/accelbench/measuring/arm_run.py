@@ -8,7 +8,6 @@ handed out again at the same place, so an arm that is merely built again would k
 from __future__ import annotations
 
 import gc
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +37,7 @@ from accelbench.core import (
 )
 from accelbench.errors import AccelbenchError, LazyOutput, Unavailable
 from accelbench.frameworks import Framework, load
+from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.checks import claims
 from accelbench.measuring.referee import Referee, StoppedError, Stopwatch
 from accelbench.measuring.statistics import effect_of, in_order, quantiles
@@ -175,7 +175,7 @@ class ArmRun:
 
     def _outcome_of(self, error: BaseException, framework: Framework) -> tuple[Outcome, Reason]:
         message = {"type": type(error).__name__, "message": first_line(error)}
-        if why := _without_device(error):
+        if why := _why_unavailable(error):
             return "unavailable", why
         if message["type"] in _SKIPS:
             return "unavailable", reason("message", message=message["message"] or message["type"])
@@ -226,12 +226,11 @@ class ArmRun:
         )
 
 
-def _without_device(error: BaseException) -> Reason | None:
-    """Return why CuPy raised an error, if it sees no device: its own message names the driver."""
-    cupy = sys.modules.get("cupy")
-    if cupy is None or not type(error).__module__.startswith("cupy") or load("cupy").accelerators():
-        return None
-    return reason("no-accelerator", library="cupy", version=cupy.__version__, device="CUDA device")
+def _why_unavailable(error: BaseException) -> Reason | None:
+    """Return why the framework that raised an error cannot compute here, None if it can."""
+    raised_in = type(error).__module__
+    name = next((each for each in FRAMEWORKS if raised_in.startswith(each)), None)
+    return load(name).why_unavailable(error) if name else None
 
 
 def _without_empty(texts: dict[str, str]) -> dict[str, str]:

@@ -23,12 +23,12 @@ import numpy as np
 from accelbench import units
 from accelbench.frameworks import load
 from accelbench.frameworks.host import ArrayMemory, base_of
+from accelbench.frameworks.protocol import ADAPTERS
 from accelbench.measuring.callables import is_users_module, packages_of
 from accelbench.measuring.workers.process import modules_of
 from accelbench.schema.reasons import first_line
 
 MOST_BYTES = 256 * 2**20  # in the arrays of one callable; its first state and the copies take as much again each
-ADAPTERS = {"numpy": "numpy", "torch": "torch", "tensorflow": "tensorflow", "keras": "tensorflow", "cupy": "cupy"}
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _PROMISES = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _COMPILERS = ("torch._dynamo", "torch._inductor")  # a copy would compile again, and after eight times not at all

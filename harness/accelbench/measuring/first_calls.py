@@ -14,8 +14,8 @@ from accelbench.core import ROUNDING, Arm
 from accelbench.core.verification import relative_error
 from accelbench.errors import AccelbenchError, BadInput, LazyOutput
 from accelbench.frameworks import Framework, load
+from accelbench.frameworks.protocol import ADAPTERS, IN_USE_ONCE_IMPORTED
 from accelbench.frameworks.tree import tree_leaves
-from accelbench.measuring.by_value import ADAPTERS
 from accelbench.measuring.callables import find_promise, held_values, packages_of
 from accelbench.measuring.checks import output as check
 from accelbench.schema.reasons import Reason, first_line, reason
@@ -454,8 +454,7 @@ def _choose_adapter(arms: Collection[ArmCalls]) -> Framework:
     held = sorted(set[str]().union(*(arm.held for arm in arms)))
     if not held and all(arm.shown for arm in arms):
         return load("numpy")
-    # That TensorFlow is imported means little: other packages import it too, such as those that write for TensorBoard.
-    adapters = [load(name) for name in held or ("torch", "cupy") if name in sys.modules]
+    adapters = [load(name) for name in held or IN_USE_ONCE_IMPORTED if name in sys.modules]
     on_devices = [adapter for adapter in adapters if adapter.accelerators()]
     if len(on_devices) > 1:
         names = " and ".join(adapter.name for adapter in on_devices)

@@ -32,7 +32,7 @@ import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from accelbench.core import Arm
 from accelbench.frameworks import Framework, load
-from accelbench.frameworks.protocol import Switch
+from accelbench.frameworks.protocol import IN_USE_ONCE_IMPORTED, Switch
 from accelbench.measuring.arm_run import ArmRun, Building
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.trial_result import TrialResult
@@ -168,11 +168,11 @@ def first_calls_taken_back(builders: Iterable[Callable[[], Arm]], framework: str
     """Take back what the first calls of arms, made within, change for other arms.
 
     Each arm is then called once more by itself. What none of these calls changes again was a first use of a library,
-    or is what a program sets once, and holds from now on. Without the name of a ``framework``, the settings of PyTorch
-    are among those that count if it has been imported.
+    or is what a program sets once, and holds from now on. Without the name of a ``framework``, the settings of
+    frameworks that have been imported count.
     """
-    imported = framework or ("torch" if sys.modules.get("torch") else "")
-    settings = ProcessSettings(*map(load, filter(None, [imported])))
+    names = [framework] if framework else [name for name in IN_USE_ONCE_IMPORTED if sys.modules.get(name)]
+    settings = ProcessSettings(*map(load, names))
     before = settings.read()
     yield
     changes = [change for change in settings.changes_since(before) if change.affects_arms]

@@ -22,6 +22,7 @@ import cloudpickle
 
 from accelbench.core import OnProgress, Trial
 from accelbench.errors import AccelbenchError
+from accelbench.frameworks.protocol import KERNEL_CACHES
 from accelbench.measuring.workers.interpreter import STARTING_S, find_interpreter
 from accelbench.measuring.workers.unpicklable import why_unpicklable
 from accelbench.schema.reasons import Reason, reason
@@ -93,12 +94,6 @@ def modules_of(value: Any) -> Iterator[str]:
         yield value.__module__ or ""  # a method of an array has none
 
 
-# The variables of a framework that name the folders for kernels which were compiled at run time. Every worker has empty
-# ones, or its first calls would compile nothing on a machine that has run them before. CuPy's compiler makes machine
-# code (https://docs.cupy.dev/en/stable/reference/environment.html); for a GPU that is newer than the compiler it makes
-# PTX, which the driver compiles and keeps
-# (https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html).
-KERNEL_CACHES = {"cupy": ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH")}
 # PyTorch's profiler stays attached to CUPTI unless it is told to leave before PyTorch is imported, and slows down what
 # follows (https://github.com/pytorch/pytorch/issues/144455). A program that is measured may profile itself.
 _ENVIRONMENT = {"TEARDOWN_CUPTI": "1"}
