@@ -9,7 +9,7 @@ from runs import arm, run, save, trial
 from accelbench.errors import BadInput
 from accelbench.history import index
 from accelbench.history.index import load_history
-from accelbench.locations import join_location, open_storage
+from accelbench.locations import join_location, open_store
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 
@@ -36,8 +36,8 @@ def test_a_bucket_is_listed_by_the_rules_of_a_folder(bucket, tmp_path):
     for name in [*kept, ".draft.json", ".hidden/0001_a.json", "m/notes.txt", "/".join("d" * 17) + "/deeper.json"]:
         bucket(name)
         save(SIMPLE, tmp_path / "folder" / name)
-    assert names(open_storage("memory://bucket")) == sorted(kept)
-    assert names(open_storage(tmp_path / "folder")) == sorted(kept)
+    assert names(open_store("memory://bucket")) == sorted(kept)
+    assert names(open_store(tmp_path / "folder")) == sorted(kept)
 
 
 def test_a_history_in_a_bucket_names_its_files_by_their_address(bucket):

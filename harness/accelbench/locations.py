@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.files import write_atomically
-from accelbench.schema.safe_json import MOST_BYTES, BeyondLimit, read_bytes, shown, unreadable_in_one_line
+from accelbench.schema.safe_json import MOST_BYTES, BeyondLimit, printable, read_bytes, unreadable_in_one_line
 from accelbench.units import count, plural, size
 
 MAX_DEPTH = 16  # nested folders that are searched for results
@@ -40,7 +40,7 @@ class Entry:
     mark: str
 
 
-class Storage(Protocol):
+class ResultStore(Protocol):
     """A place that holds result files.
 
     ``location`` is the same text for the same place. ``is_file`` is true if the place is one file.
@@ -74,7 +74,7 @@ class Published:
         return f"wrote {plural(self.wrote, 'file')}, left {count(self.unchanged)} unchanged"
 
 
-def open_storage(location: Path | str) -> Storage:
+def open_store(location: Path | str) -> ResultStore:
     """Return the storage at a path or a URL.
 
     Raises:
@@ -166,7 +166,7 @@ class LocalStorage:
     def _entry(self, path: Path) -> Entry | None:
         name = path.relative_to(self._root).as_posix()
         if _has_surrogates(name):
-            name = shown(name)
+            name = printable(name)
             self._undecodable[name] = path
         try:
             status = path.stat()
@@ -247,7 +247,7 @@ def _is_folder(path: Path) -> bool:
         reason = "no such file or folder; make results with pytest benchmarks/ --benchmark-save=NAME"
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = f"cannot be read ({getattr(error, 'strerror', error)}); give a result file or a folder of them"
-    raise BadInput(f"{shown(str(path))}: {reason}")
+    raise BadInput(f"{printable(str(path))}: {reason}")
 
 
 def _walk_json_files(folder: Path) -> Iterator[Path]:
@@ -307,12 +307,12 @@ def _errors_in_one_line(url: str, verb: str) -> Iterator[None]:
         yield
     except Exception as error:
         way_out = "give a folder, or install and configure what fsspec needs for this address"
-        raise BadInput(f"{shown(url)}: cannot be {verb} ({_first_line(error)}); {way_out}") from None
+        raise BadInput(f"{printable(url)}: cannot be {verb} ({_first_line(error)}); {way_out}") from None
 
 
 def _first_line(error: Exception) -> str:
     """Return the first line of an exception's message, or its type if it has no message."""
-    return shown(next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
+    return printable(next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
 
 
 def _publish_to_folder(files: Mapping[str, bytes], folder: Path, once: Collection[str]) -> int:
@@ -325,7 +325,9 @@ def _publish_to_folder(files: Mapping[str, bytes], folder: Path, once: Collectio
             write_atomically(folder / name, files[name])
     except OSError as error:
         why = error.strerror or error
-        raise BadInput(f"{shown(str(folder))}: cannot be written ({why}); name another place with --output") from None
+        raise BadInput(
+            f"{printable(str(folder))}: cannot be written ({why}); name another place with --output"
+        ) from None
     return len(changed)
 
 

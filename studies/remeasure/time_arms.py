@@ -75,7 +75,7 @@ def time_in_turn(arms: Sequence[Arm], *, budget_s: float, coin: Random, clock: C
 
 def _warm_up(arm: Arm, clock: Clock) -> None:
     start, steps = clock(), 0
-    with arm.entered():
+    with arm.enter():
         while steps < LEAST_STEPS or clock() - start < WARMUP_S:
             arm.step()
             steps += 1
@@ -91,7 +91,7 @@ def _steps_of_a_block(arm: Arm, clock: Clock) -> int:
 
 def _time_block(arm: Arm, steps: int, clock: Clock) -> float:
     """Return the seconds that steps took; short ones follow one that is not timed, which fills the caches."""
-    with arm.entered():
+    with arm.enter():
         if steps > 1:
             arm.step()
         start = clock()

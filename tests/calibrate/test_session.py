@@ -11,7 +11,7 @@ import pytest
 from accelbench.calibrate import comparisons
 from accelbench.calibrate import session as session_module
 from accelbench.calibrate.comparisons import SUITE_CASES
-from accelbench.calibrate.session import FULL, QUICK, Session, Task, calibrate, open_session, plan_tasks
+from accelbench.calibrate.session import FULL, QUICK, CalibrationSession, Task, calibrate, open_session, plan_tasks
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.measuring.workers import interpreter
 from accelbench.progress import Progress, StreamScreen
@@ -92,7 +92,7 @@ def test_an_accelerator_that_is_missing_is_named_once():
     def compare_in_suite():
         raise Unavailable("heat of cupy on an accelerator: there is no accelerator")
 
-    session = Session()
+    session = CalibrationSession()
     for _ in range(2):
         session.run(Task(part="", guess_s=1.0, measure=compare_in_suite))
     assert session.not_measured == ["heat of cupy on an accelerator: there is no accelerator"]

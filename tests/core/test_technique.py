@@ -77,7 +77,7 @@ def table(**options: object) -> Arm:
 
 def test_a_stack_of_techniques_reaches_the_workload_and_its_context() -> None:
     arm = apply_all([(flag, "on"), (layout, "packed")], table)
-    with arm.entered():
+    with arm.enter():
         assert switched[-1] == "on"
         assert arm.step() == (2, "packed", "small")
     assert switched[-1] == "back"

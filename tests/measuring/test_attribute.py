@@ -137,7 +137,7 @@ def test_in_whole_rounds_no_arm_leaves_before_the_budget_ends(builds: int) -> No
     def arm(seconds: float, noise: float) -> Arm:
         return Arm(step=lambda: device.launch(seconds * weather.lognormvariate(0, noise)))
 
-    while not referee.settled:  # the second arm could be judged at once, the third one not
+    while not referee.is_settled:  # the second arm could be judged at once, the third one not
         referee.play([arm(1e-3, 0.02), arm(0.2e-3, 0.02), arm(1e-3, 0.5)])
     assert len(referee.log_ratios[1, 0]) == len(referee.log_ratios[2, 0])
     assert sum(referee.played_s) == pytest.approx(3.0, rel=0.1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelbench.errors import BadInput
-from accelbench.measuring.commands import Command, Difference, time_commands
+from accelbench.measuring.commands import Command, OutputDifference, time_commands
 
 
 def command(text: str, **options: object) -> Command:
@@ -89,11 +89,11 @@ def test_the_memory_of_a_command_is_its_own() -> None:
 def test_the_first_difference_of_two_outputs_is_shown(
     expected: bytes, found: bytes, line: int, shown: tuple[str, str]
 ) -> None:
-    assert Difference.between(expected, found) == Difference(line=line, expected=shown[0], found=shown[1])
+    assert OutputDifference.between(expected, found) == OutputDifference(line=line, expected=shown[0], found=shown[1])
 
 
 def test_equal_outputs_have_no_difference() -> None:
-    assert Difference.between(b"a\n", b"a\n") is None
+    assert OutputDifference.between(b"a\n", b"a\n") is None
 
 
 def test_a_command_that_waits_longer_is_slower() -> None:

@@ -76,7 +76,7 @@ class Machine:
             arms=len(arms),
             windows=self.windows,
         )
-        while not referee.settled:
+        while not referee.is_settled:
             referee.play(arms)
         return referee.judgement(1).verdict
 

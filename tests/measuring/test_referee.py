@@ -120,7 +120,7 @@ def test_each_of_several_candidates_gets_its_own_verdict_at_a_shared_error_rate(
 def test_a_layouts_accident_is_averaged_out_over_builds() -> None:
     table = Table(noise=0.001)
     referee = table.referee(Plan(builds=2), 2)
-    while not referee.settled:
+    while not referee.is_settled:
         unlucky, lucky = (1.03e-3, 1e-3) if referee.builds % 2 else (1e-3, 1.03e-3)
         referee.play([table.arm("a", unlucky), table.arm("b", lucky)])
     assert referee.judgement(1).verdict == "undecided"
@@ -131,7 +131,7 @@ def accidental(plan: Plan, accidents: list[float]) -> Referee:
     """Have the same code play, which an accident of each build makes so much slower."""
     table = Table(noise=0.001)
     referee = table.referee(plan, 2)
-    while not referee.settled:
+    while not referee.is_settled:
         accident = accidents[referee.builds % len(accidents)]
         referee.play([table.arm("a", 1e-3), table.arm("b", 1e-3 * (1 + accident))])
     return referee
@@ -174,7 +174,7 @@ def test_a_baseline_without_candidates_is_timed_alone() -> None:
     referee.play([table.arm("alone", 1e-3)])
     assert len(referee.samples_s[0]) >= 10
     assert referee.median_s(0) == pytest.approx(1e-3, rel=0.02)
-    assert referee.settled
+    assert referee.is_settled
 
 
 def test_a_slow_baseline_without_candidates_is_not_repeated_as_often_as_a_verdict_needs() -> None:
@@ -182,7 +182,7 @@ def test_a_slow_baseline_without_candidates_is_not_repeated_as_often_as_a_verdic
     referee = table.referee(Plan(builds=2, budget_s=1.0), 1)
     referee.play([table.arm("alone", 0.3)])
     assert len(referee.samples_s[0]) == 2
-    assert referee.settled
+    assert referee.is_settled
 
 
 def test_an_arm_that_raises_is_named() -> None:
@@ -213,7 +213,7 @@ def test_a_set_of_builds_that_overran_the_budget_is_the_last() -> None:
     referee.play([table.arm("a", 1e-3), table.arm("b", 1.01e-3)])
     referee.play([table.arm("a", 9e-3), table.arm("b", 9.09e-3)])
     assert sum(referee.played_s) > referee.budget_s
-    assert referee.settled
+    assert referee.is_settled
 
 
 def test_short_pairs_are_judged_by_means_over_two_milliseconds_and_long_ones_by_themselves() -> None:

@@ -31,7 +31,7 @@ def run_each_once(probes: list[PeakProbe]) -> None:
         for arm in probe.kernels(probe.sizes[0]):
             assert math.isfinite(arm.items)
             assert arm.items > 0
-            with arm.entered():
+            with arm.enter():
                 arm.step()
             arm.close()
 

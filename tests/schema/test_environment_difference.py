@@ -16,7 +16,7 @@ from accelbench.schema.environment_difference import (
     runs_to_separate,
     summarize,
 )
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 
 BEFORE = run_row()
 
@@ -145,7 +145,7 @@ def test_whatever_a_file_says_every_difference_is_one_bounded_line(before, after
     sides = [BEFORE | {"configuration": json.dumps(told)} for told in (before, after)]
     found = differences(*sides)
     said = [*(str(each) for each in found), summarize(found), name_cause(found), runs_to_separate(found)]
-    assert all(line == shown(line) and len(line) < 3000 for line in said)
+    assert all(line == printable(line) and len(line) < 3000 for line in said)
     assert differences(sides[0], sides[0]) == ()
 
 

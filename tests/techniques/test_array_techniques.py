@@ -67,20 +67,20 @@ def test_the_tolerance_tells_tf32_from_float32(framework: str, level: str) -> No
 def test_one_thread_holds_inside_a_block_only() -> None:
     before = blas_threads()
     arm = arm_at("numpy", "threads", "1")
-    with arm.entered():
+    with arm.enter():
         assert blas_threads() == {1}
     assert blas_threads() == before
 
 
 @pytest.mark.skipif(joblib.cpu_count() == 1, reason="one core")
 def test_all_threads_are_one_per_core_of_this_process() -> None:
-    with threadpoolctl.threadpool_limits(1), arm_at("numpy", "threads", "all").entered():
+    with threadpoolctl.threadpool_limits(1), arm_at("numpy", "threads", "all").enter():
         assert blas_threads() == {joblib.cpu_count()}
 
 
 def test_half_of_four_cores_are_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
-    with threadpoolctl.threadpool_limits(1), arm_at("numpy", "threads", "half").entered():
+    with threadpoolctl.threadpool_limits(1), arm_at("numpy", "threads", "half").enter():
         assert blas_threads() == {2}
 
 

@@ -41,7 +41,7 @@ def options_at(ladder: Ladder, rung: str) -> dict[str, Any]:
 def test_the_ladder_of_an_accelerator_begins_with_float32_that_is_float32(ladder: Ladder) -> None:
     assert options_at(ladder, "start") == NAIVE
     arm = ladder.apply(lambda **_: Arm(step=torch.get_float32_matmul_precision), "start")
-    with arm.entered():
+    with arm.enter():
         assert (arm.step(), torch.backends.cudnn.allow_tf32) == ("highest", False)
 
 

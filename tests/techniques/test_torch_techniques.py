@@ -91,7 +91,7 @@ def test_threads_are_set_for_a_block_and_put_back() -> None:
     before = torch.get_num_threads()
     arm = arm_with("mlp-train", threads="1", device="cpu")
     assert torch.get_num_threads() == before
-    with arm.entered():
+    with arm.enter():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
 
@@ -113,7 +113,7 @@ def test_half_of_so_few_cores_is_one_thread_and_no_level_of_its_own(
 
 def test_half_of_the_cores_are_half_as_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accelbench.techniques.shared.cpu_count", lambda: 4)
-    with arm_with("mlp-train", threads="half", device="cpu").entered():
+    with arm_with("mlp-train", threads="half", device="cpu").enter():
         assert torch.get_num_threads() == 2
 
 
@@ -141,7 +141,7 @@ def test_an_arm_is_built_and_timed_in_full_float32_on_any_machine() -> None:
         return Arm(step=dict)
 
     with float32_precision("high"):
-        with apply_all([(find_technique("torch", "tf32"), "highest")], build).entered():
+        with apply_all([(find_technique("torch", "tf32"), "highest")], build).enter():
             seen.append(flags())
         assert flags() == ("high", True, True)
     assert seen == [("highest", False, False)] * 2
@@ -154,7 +154,7 @@ def test_an_arm_is_built_and_timed_with_deterministic_algorithms_alone() -> None
         seen.append(torch.are_deterministic_algorithms_enabled())
         return Arm(step=dict)
 
-    with apply_all([(find_technique("torch", "deterministic_algorithms"), "on")], build).entered():
+    with apply_all([(find_technique("torch", "deterministic_algorithms"), "on")], build).enter():
         seen.append(torch.are_deterministic_algorithms_enabled())
     assert seen == [True, True]
     assert not torch.are_deterministic_algorithms_enabled()
@@ -171,7 +171,7 @@ def test_cudnn_searches_in_an_arm_that_wants_it_alone(monkeypatch: pytest.Monkey
 
     torch.backends.cudnn.benchmark = level == "off"  # as a user's program may leave it
     try:
-        with apply_all([(find_technique("torch", "cudnn_benchmark"), level)], build).entered():
+        with apply_all([(find_technique("torch", "cudnn_benchmark"), level)], build).enter():
             seen.append(torch.backends.cudnn.benchmark)
         assert torch.backends.cudnn.benchmark == (level == "off")
     finally:
@@ -267,7 +267,7 @@ def test_in_turn_means_one_core_or_all_and_is_put_back(level: str, count: int, m
     monkeypatch.setattr("accelbench.techniques.torch.cpu_count", lambda: 6)
     before = torch.get_num_threads()
     arm = arm_with("independent-products", {"side": 16}, overlap=level)
-    with arm.entered():
+    with arm.enter():
         assert torch.get_num_threads() == count
         arm.step()
     arm.close()
@@ -321,7 +321,7 @@ def output(name: str, **levels: str) -> Any:
     workload = find_workload(name)
     switches = [(find_technique("torch", technique), level) for technique, level in levels.items()]
     arm = apply_all(switches, lambda **options: workload.build(Setting(), device="cpu", **options))
-    with thread_count(1), arm.entered():
+    with thread_count(1), arm.enter():
         return check.output_of(arm, load("torch"))
 
 
@@ -350,9 +350,9 @@ def test_every_way_makes_the_same_step(name: str, levels: dict[str, str]) -> Non
 
 def test_attention_is_held_to_its_formula_inside_a_block_only() -> None:
     build = find_workload("bert-train").build
-    with build(Setting(), attention="math").entered():
+    with build(Setting(), attention="math").enter():
         assert not torch.backends.cuda.flash_sdp_enabled()
-    with build(Setting(), attention="sdpa").entered():
+    with build(Setting(), attention="sdpa").enter():
         assert torch.backends.cuda.flash_sdp_enabled()
 
 

@@ -26,7 +26,7 @@ def built(setting: Setting, mode: str = "default", **options: Any) -> Arm:
 
 
 def folder_of(arm: Arm) -> Path:
-    with arm.entered():
+    with arm.enter():
         return Path(os.environ[FOLDER])
 
 

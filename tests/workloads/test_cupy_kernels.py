@@ -126,9 +126,9 @@ def test_only_elementwise_operations_become_one_kernel() -> None:
 
 def test_the_pool_is_set_aside_inside_a_block_only(cupy: Cupy) -> None:
     problem = {"elements": 50, "array_library": "resident"}
-    with arm_with("vector-add", problem, memory_pool="on").entered():
+    with arm_with("vector-add", problem, memory_pool="on").enter():
         assert cupy.cuda.log == []
-    with arm_with("vector-add", problem, memory_pool="off").entered():
+    with arm_with("vector-add", problem, memory_pool="off").enter():
         assert cupy.cuda.log == ["allocator None"]
     assert cupy.cuda.log == ["allocator None", "allocator put back"]
 

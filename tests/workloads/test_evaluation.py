@@ -38,7 +38,7 @@ def test_only_the_baseline_records_gradients_and_only_inference_mode_gives_up_on
     inference: str, recorded: bool, inferred: bool
 ) -> None:
     arm = built("cnn-evaluation", inference=inference)
-    with arm.entered():
+    with arm.enter():
         _, logits = arm.step()
     assert (logits.requires_grad, logits.is_inference()) == (recorded, inferred)
 

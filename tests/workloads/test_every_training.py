@@ -133,7 +133,7 @@ def computed(name: str, shared: TrainOptions, own: tuple[tuple[str, Any], ...]) 
     given = {each.name: value for each in fields(shared) if (value := getattr(shared, each.name)) != each.default}
     arm = WORKLOADS[name].build(Setting(cores=2), **given, **dict(own))
     try:
-        with arm.entered():
+        with arm.enter():
             output = check.output_of(arm, framework)
         if name != "digits-training":  # after one epoch it has not reached its target
             assert arm.verify(output) is None

@@ -46,7 +46,7 @@ def test_branches_at_once_and_in_turn_compute_the_same(name: str, built: Any) ->
 def test_the_inputs_vary_and_a_reset_starts_over(name: str, branches: str, built: Any) -> None:
     arm = built(name, branches=branches)
     first = check.output_of(arm, framework)
-    with arm.entered():
+    with arm.enter():
         assert relative_error(framework.to_host(arm.step()), first) > 0.01
     assert relative_error(check.output_of(arm, framework), first) < 1e-4
 
@@ -56,7 +56,7 @@ def test_the_convolution_costs_about_as_much_as_the_block(name: str, built: Any)
     operations = []
     for branches in ("serial", "fused"):
         arm = built(name, branches=branches)
-        with arm.entered(), FlopCounterMode(display=False) as counter:
+        with arm.enter(), FlopCounterMode(display=False) as counter:
             arm.step()
         operations.append(counter.get_total_flops())
     assert operations[1] == pytest.approx(operations[0], rel=0.02)

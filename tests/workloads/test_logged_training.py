@@ -43,7 +43,7 @@ def test_a_run_of_a_hundred_steps_prints_its_loss_as_often_as_asked(
 
 def test_within_a_block_nothing_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     arm = built(log_by="print")
-    with arm.entered():
+    with arm.enter():
         arm.step()
     assert capsys.readouterr().out == ""
 

@@ -77,7 +77,7 @@ class Task:
 
 
 @dataclass(kw_only=True)
-class Session:
+class CalibrationSession:
     """What has been measured so far, and a worker process per framework that measures more."""
 
     records: list[Record] = field(default_factory=list)
@@ -114,9 +114,9 @@ class Session:
 
 
 @contextmanager
-def open_session() -> Iterator[Session]:
+def open_session() -> Iterator[CalibrationSession]:
     """Provide a session, and end its workers."""
-    session = Session()
+    session = CalibrationSession()
     try:
         yield session
     finally:
@@ -251,7 +251,7 @@ def _choose_frameworks(names: Sequence[str]) -> list[str]:
     return [name for name in names or FRAMEWORKS if name not in missing]
 
 
-def _run_tasks(session: Session, schedule: dict[int, list[Task]], progress: Progress) -> bool:
+def _run_tasks(session: CalibrationSession, schedule: dict[int, list[Task]], progress: Progress) -> bool:
     """Measure the tasks until their end or Ctrl-C, and return whether Ctrl-C ended them.
 
     Raises:

@@ -28,10 +28,10 @@ def accept(change: str, results: str, reason: str, baseline: str, accepted: Path
     """  # noqa: D301  click reads \b as "keep these lines"
     from accelbench.history.policy import write_waiver
     from accelbench.report.check_output import describe_finding
-    from accelbench.schema.safe_json import shown
+    from accelbench.schema.safe_json import printable
 
     file = accepted or waivers_file(results)
     finding = run_check(results, baseline, file, limits).find_change(change)
     ratio = None if finding.verdict == "lost" else finding.ratio
     write_waiver(file, finding.subject, finding.since, ratio, reason)
-    click.echo(shown(f"accepted in {file}: {describe_finding(finding)}").encode())
+    click.echo(printable(f"accepted in {file}: {describe_finding(finding)}").encode())

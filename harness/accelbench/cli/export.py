@@ -55,13 +55,13 @@ def _write_asv(results: str, output: str) -> None:
     from accelbench.history.index import load_history
     from accelbench.locations import join_location
     from accelbench.report.trackers import write_asv
-    from accelbench.schema.safe_json import shown
+    from accelbench.schema.safe_json import printable
     from accelbench.text import list_some
     from accelbench.units import plural
 
     commits, without, published = write_asv(load_history(results), output)
     if without:
-        runs = list_some(map(shown, without), 1)
+        runs = list_some(map(printable, without), 1)
         click.echo(f"Warning: asv needs the commit of a run; left out without one: {runs}", err=True)
-    configured = shown(join_location(output, "asv.conf.json"))
+    configured = printable(join_location(output, "asv.conf.json"))
     click.echo(f"results of {plural(commits, 'commit')} for asv: {configured} ({published})")

@@ -68,24 +68,26 @@ def report(
     """  # noqa: D301  click reads \b as "keep these lines"
     from accelbench.report.page import publish_report, report_as_text
     from accelbench.results import Findings
-    from accelbench.schema.safe_json import shown
+    from accelbench.schema.safe_json import printable
 
     locations = results or (str(RESULTS),)
     runs = [Findings(newest) for newest in _newest_of(locations)]
     kept = _certificates_of(runs, certificates or CERTIFICATES)
     past = _history_of(locations, [each.result for each in runs]) if with_history and wanted != "csv" else None
     if wanted in ("markdown", "csv"):
-        click.echo(report_as_text(wanted, runs, kept, shown(title), past).encode(), nl=False)  # UTF-8 on every terminal
+        click.echo(
+            report_as_text(wanted, runs, kept, printable(title), past).encode(), nl=False
+        )  # UTF-8 on every terminal
         return
     _draw_missing_pages(kept.values())
-    page, published = publish_report(runs, output, kept, shown(title), past)
+    page, published = publish_report(runs, output, kept, printable(title), past)
     if wanted == "json":
         found = [each.as_json() for each in runs]
         written = {"report": page, "wrote": published.wrote, "unchanged": published.unchanged}
         click.echo(json.dumps(written | (found[0] if len(found) == 1 else {"runs": found}), indent=2))
     else:
-        paths = ", ".join(shown(each.result.path) for each in runs)
-        click.echo(f"report of {paths}: {shown(page)} ({published})")
+        paths = ", ".join(printable(each.result.path) for each in runs)
+        click.echo(f"report of {paths}: {printable(page)} ({published})")
 
 
 def _newest_of(locations: Iterable[str]) -> list[Result]:
@@ -115,13 +117,13 @@ def _history_of(locations: Sequence[str], runs: Sequence[Result]) -> History | N
     ``runs`` have been read already and are not read again.
     """
     from accelbench.history.index import load_history
-    from accelbench.locations import open_storage
+    from accelbench.locations import open_store
 
     if len(runs) > 1:
         with suppress(BadInput):  # a comparison does without other runs
             return load_history(RESULTS, opened=runs)
         return None
-    if len(locations) != 1 or open_storage(locations[0]).is_file:
+    if len(locations) != 1 or open_store(locations[0]).is_file:
         return None
     return load_history(locations[0], opened=runs)
 

@@ -178,7 +178,7 @@ class Arm:
         return arm.inside(context, *args)
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         """Set the arm's global state for the duration of a block, and restore it.
 
         What the block raises is raised again, even if a context would swallow it.

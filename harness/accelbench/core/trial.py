@@ -98,7 +98,7 @@ class Trial:
     spreads: Mapping[int, float] = field(default_factory=dict)
 
     @property
-    def toggled(self) -> tuple[str, ...]:
+    def technique_names(self) -> tuple[str, ...]:
         """The names of the techniques that are switched."""
         return tuple(self.arms[0])
 
@@ -129,7 +129,7 @@ class Trial:
     def rungs_below(self, place: int) -> tuple[int, ...]:
         """Return the places of the rungs below an arm, the lowest first; none if it is not on a ladder."""
         levels = self.arms[place]
-        for technique in self.toggled:
+        for technique in self.technique_names:
             rungs = {arm[technique] for arm in self.arms} - {self.arms[0][technique]}
             if levels[technique] in rungs and all(rung.startswith(ADDS) for rung in rungs):
                 alike = ({**arm, technique: levels[technique]} == levels for arm in self.arms[:place])
@@ -139,7 +139,7 @@ class Trial:
     def smaller(self, place: int) -> tuple[int, ...]:
         """Return the places of earlier arms that differ from an arm only by taking less memory."""
         levels = self.arms[place]
-        growing = [name for name in self.toggled if find_technique(self.framework, name).memory_grows]
+        growing = [name for name in self.technique_names if find_technique(self.framework, name).memory_grows]
         return tuple(
             other
             for other, arm in enumerate(self.arms[:place])

@@ -32,7 +32,7 @@ from accelbench.schema import environment, nvml
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.nvml import GpuState
 from accelbench.schema.result import Identity, Seconds
-from accelbench.schema.safe_json import BeyondLimit, parse, read_bytes, shown
+from accelbench.schema.safe_json import BeyondLimit, parse, printable, read_bytes
 
 TITLES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "cupy": "CuPy", "numpy": "NumPy"}
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
@@ -157,11 +157,11 @@ def read_facts(path: Path) -> Facts:
     try:
         return msgspec.convert(parse(read_bytes(path)), _Document).facts
     except OSError as error:
-        raise BadInput(f"{shown(str(path))}: cannot be read ({error.strerror}); {way_out}") from None
+        raise BadInput(f"{printable(str(path))}: cannot be read ({error.strerror}); {way_out}") from None
     except BeyondLimit as error:
-        raise BadInput(f"{shown(str(path))}: cannot be read ({error}); {way_out}") from None
+        raise BadInput(f"{printable(str(path))}: cannot be read ({error}); {way_out}") from None
     except ValueError as error:
-        raise BadInput(f"{shown(str(path))}: contains no facts about a machine ({error}); {way_out}") from None
+        raise BadInput(f"{printable(str(path))}: contains no facts about a machine ({error}); {way_out}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, TimeParts, spl
 from accelbench.history.observations import History, pivot, standard_errors
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.units import plural
 
 Floats = NDArray[np.float64]
@@ -179,11 +179,11 @@ def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str],
     theirs.
     """
     if both := [run for run in before if run in set(after)]:
-        raise BadInput(f"{shown(both[0])} stands on both sides; compare it with another run")
+        raise BadInput(f"{printable(both[0])} stands on both sides; compare it with another run")
     facts = runs.set_index("run")
     sizes = list(dict.fromkeys(facts.loc[[*before, *after], "size"]))
     if len(sizes) > 1:
-        named = " and ".join(shown(size) or "unknown" for size in sizes)
+        named = " and ".join(printable(size) or "unknown" for size in sizes)
         raise BadInput(f"the runs were made at sizes {named}; compare runs of one size")
     places = [_machine_of(facts, side) for side in (before, after)]
     if places[0] == places[1]:
@@ -203,7 +203,7 @@ def _machine_of(facts: pd.DataFrame, side: Sequence[str]) -> tuple[str, str]:
     """Return a side's machine by name and identity."""
     places = list(dict.fromkeys(zip(facts.loc[list(side), "machine"], facts.loc[list(side), "identity"], strict=True)))
     if len(places) > 1:
-        named = ", ".join(shown(machine) for machine, _ in places[:3])
+        named = ", ".join(printable(machine) for machine, _ in places[:3])
         raise BadInput(f"one side holds runs of {len(places)} machines ({named}); give runs of one machine a side")
     return places[0]
 

@@ -28,7 +28,7 @@ from accelbench.schema.environment_difference import (
     identity_of,
     summarize,
 )
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 
 Kind = Literal["machine", "configuration"]
 Epoch = tuple[int, int]  # machine epoch and configuration epoch of a run
@@ -146,4 +146,4 @@ def _variables(facts: Facts) -> Facts:
 
 
 def _label(run: dict[str, Any]) -> str:
-    return f"run {run['number']:04}" if run["number"] else f"run {shown(run['name'])}"
+    return f"run {run['number']:04}" if run["number"] else f"run {printable(run['name'])}"

@@ -34,11 +34,11 @@ from accelbench.history.observations import (
     observe_arms,
     set_types,
 )
-from accelbench.locations import Entry, Storage, open_storage
+from accelbench.locations import Entry, ResultStore, open_store
 from accelbench.results.load import Result, as_result, nothing_in
 from accelbench.schema.result import SCHEMA_VERSION
 from accelbench.schema.result_json import PARTS, from_json
-from accelbench.schema.safe_json import document_in, shown, unreadable_in_one_line
+from accelbench.schema.safe_json import document_in, printable, unreadable_in_one_line
 from accelbench.text import list_some
 from accelbench.units import count, plural
 
@@ -69,7 +69,7 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
     Raises:
         BadInput: the location cannot be reached, or holds no result.
     """
-    storage = open_storage(location)
+    storage = open_store(location)
     entries = storage.entries()
     cache = _cache_path(storage.location) if len(entries) >= MIN_FILES_TO_CACHE else None
     known = (_read_cache(cache) if cache else None) or _EMPTY
@@ -85,13 +85,13 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
         runs=runs[[*RUN_COLUMNS]],
         observations=_in_order_of_runs(current.observations, runs),
         unmeasured=_in_order_of_runs(current.unmeasured, runs),
-        remarks=tuple(map(shown, (*_remark_unreadable(unreadable), *duplicates, *_remark_clock(runs)))),
+        remarks=tuple(map(printable, (*_remark_unreadable(unreadable), *duplicates, *_remark_clock(runs)))),
         unreadable=tuple(unreadable),
     )
 
 
 def _update(
-    known: _Files, storage: Storage, entries: Sequence[Entry], opened: Mapping[str, Result]
+    known: _Files, storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result]
 ) -> tuple[_Files, list[UnreadableResult]]:
     """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read."""
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
@@ -116,7 +116,7 @@ def _update(
 
 
 def _read_batches(
-    storage: Storage, entries: Sequence[Entry], opened: Mapping[str, Result], unreadable: list[UnreadableResult]
+    storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result], unreadable: list[UnreadableResult]
 ) -> Iterator[list[tuple[Entry, Result]]]:
     """Yield the results of some entries at a time, and append those that cannot be read to ``unreadable``."""
     text = "Reading results: {n_fmt} of {total_fmt} files, about {remaining} left"

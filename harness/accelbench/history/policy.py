@@ -25,7 +25,7 @@ import msgspec
 
 from accelbench.errors import BadInput
 from accelbench.files import write_atomically
-from accelbench.schema.safe_json import BeyondLimit, read_text, shown
+from accelbench.schema.safe_json import BeyondLimit, printable, read_text
 
 _TABLE = "[tool.accelbench.check]"
 _WAY_OUT = 'write, for example, margin = 0.03 and techniques = { "batch-size" = 0.05 }'
@@ -95,7 +95,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def target(self) -> str:
         """What it names, in words."""
         named = [self.case, self.machine, self.technique, f"on {self.workload}" if self.technique else self.workload]
-        return shown(" ".join(part for part in named if part not in ("", "on ")))
+        return printable(" ".join(part for part in named if part not in ("", "on ")))
 
     def covers(self, subject: Subject) -> bool:
         """Return whether it is about a subject."""
@@ -127,7 +127,7 @@ def read_thresholds(path: Path = Path("pyproject.toml")) -> Thresholds:
     table: Any = _read_toml(path)
     for name in ("tool", "accelbench", "check"):
         table = table.get(name, {}) if isinstance(table, dict) else table
-    return _convert(table, Thresholds, f"{shown(str(path))}: {_TABLE}", _WAY_OUT)
+    return _convert(table, Thresholds, f"{printable(str(path))}: {_TABLE}", _WAY_OUT)
 
 
 def read_waivers(path: Path) -> list[Waiver]:
@@ -136,11 +136,11 @@ def read_waivers(path: Path) -> list[Waiver]:
     Raises:
         BadInput: the file cannot be read, is not TOML, or an entry is not as described.
     """
-    source = shown(str(path))
+    source = printable(str(path))
     entries = _convert(_read_toml(path), _File, source, _ENTRY).accepted
     for entry in entries:
         if not any(getattr(entry, name) for name in _TARGETS):
-            raise BadInput(f"{source}: an entry names none of {', '.join(_TARGETS)} ({shown(entry.reason)[:80]})")
+            raise BadInput(f"{source}: an entry names none of {', '.join(_TARGETS)} ({printable(entry.reason)[:80]})")
     return entries
 
 
@@ -162,7 +162,7 @@ def write_waiver(path: Path, subject: Subject, since: str, ratio: float | None, 
         before = read_text(path).rstrip() if path.exists() else ""
         write_atomically(path, f"{before or _HEADER}\n\n{entry}".encode())
     except (OSError, ValueError, BeyondLimit) as error:
-        raise BadInput(f"{shown(str(path))}: cannot be written ({getattr(error, 'strerror', error)})") from None
+        raise BadInput(f"{printable(str(path))}: cannot be written ({getattr(error, 'strerror', error)})") from None
 
 
 def log_adjustments(
@@ -181,7 +181,7 @@ def log_adjustments(
         if not covered:
             remarks.append(f"{about}: nothing of that name was measured lately; correct or delete it")
         elif waiver.since not in runs[1:]:
-            remarks.append(f"{about}: {shown(waiver.since)} is no run that is compared any more; delete it")
+            remarks.append(f"{about}: {printable(waiver.since)} is no run that is compared any more; delete it")
         elif waiver.ratio:
             for place in covered:
                 key = runs.index(waiver.since), place
@@ -196,22 +196,22 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise BadInput(f"{shown(str(path))}: cannot be read ({error.strerror}); make it readable") from None
+        raise BadInput(f"{printable(str(path))}: cannot be read ({error.strerror}); make it readable") from None
     except BeyondLimit as error:
-        raise BadInput(f"{shown(str(path))}: cannot be read ({error}); put a TOML file in its place") from None
+        raise BadInput(f"{printable(str(path))}: cannot be read ({error}); put a TOML file in its place") from None
     except RecursionError:
-        raise BadInput(f"{shown(str(path))}: is nested too deeply; correct it") from None
+        raise BadInput(f"{printable(str(path))}: is nested too deeply; correct it") from None
     except ValueError as error:  # of TOML and of UTF-8
-        raise BadInput(f"{shown(str(path))}: is not TOML ({shown(str(error))}); correct it") from None
+        raise BadInput(f"{printable(str(path))}: is not TOML ({printable(str(error))}); correct it") from None
 
 
 def _convert(document: Any, kind: type[Content], source: str, way_out: str) -> Content:
     try:
         return msgspec.convert(document, kind, strict=True)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{source}: {shown(str(error))[:300]}; {way_out}") from None
+        raise BadInput(f"{source}: {printable(str(error))[:300]}; {way_out}") from None
 
 
 def _quote(text: str) -> str:
     """Return a text as a TOML string on one line; a JSON string without control characters is one."""
-    return json.dumps(shown(text), ensure_ascii=False)
+    return json.dumps(printable(text), ensure_ascii=False)

@@ -29,7 +29,7 @@ from accelbench.history.policy import Subject, Thresholds, Waiver, log_adjustmen
 from accelbench.history.run_statistics import (
     MAX_RUNS,
     Matrix,
-    Spread,
+    RunSpread,
     Values,
     adjust_p_values,
     column_means,
@@ -44,7 +44,7 @@ from accelbench.history.run_statistics import (
 from accelbench.results.arm_table import rows_of
 from accelbench.schema.environment_difference import possible_causes, summarize
 from accelbench.schema.result import OUT_OF_REACH
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.text import format_case
 
 Verdict = Literal["lost", "slower", "faster", "undecided", "same"]  # in the order in which they are reported
@@ -69,7 +69,7 @@ _SURPRISE = 0.05  # chance of the furthest span of the past below which Student'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class SubjectVerdict:
     """What became of one subject.
 
     ``ratio`` is how many times as fast it has become, between ``low`` and ``high`` at the check's confidence; of an
@@ -103,16 +103,16 @@ class RegressionCheck:
 
     run: str
     path: str
-    findings: list[Finding]
+    findings: list[SubjectVerdict]
     compared_with: int
     remarks: list[str]
 
-    def of(self, *verdicts: Verdict) -> list[Finding]:
+    def of(self, *verdicts: Verdict) -> list[SubjectVerdict]:
         """Return the findings with these verdicts."""
         return [finding for finding in self.findings if finding.verdict in verdicts]
 
     @property
-    def regressions(self) -> list[Finding]:
+    def regressions(self) -> list[SubjectVerdict]:
         """The findings on what became slower, or has no speed any more."""
         return self.of("slower", "lost")
 
@@ -120,7 +120,7 @@ class RegressionCheck:
         """Return the exit status: 1 for a regression, 3 for what is undecided if ``strict``, else 0."""
         return 1 if self.regressions else 3 if strict and self.of("undecided") else 0
 
-    def find_change(self, text: str) -> Finding:
+    def find_change(self, text: str) -> SubjectVerdict:
         """Return the only reported change whose name contains a text.
 
         Raises:
@@ -134,8 +134,8 @@ class RegressionCheck:
         ]
         if len(found) != 1:
             problem = f"names {len(found)} of the reported changes" if found else "is no reported change"
-            names = "; ".join(shown(each.subject.key) for each in (found or changes)[:_MAX_NAMED]) or "nothing"
-            raise BadInput(f"{shown(text)!r}: it {problem}; give one of: {names}")
+            names = "; ".join(printable(each.subject.key) for each in (found or changes)[:_MAX_NAMED]) or "nothing"
+            raise BadInput(f"{printable(text)!r}: it {problem}; give one of: {names}")
         return found[0]
 
 
@@ -196,7 +196,9 @@ def check_regressions(
     lost, left_out = _find_lost(history.unmeasured, observed, names[-1], waivers)
     for subject, reason in lost:
         margin = thresholds.margin_of(subject.technique, subject.workload)
-        findings.append(Finding(subject=subject, verdict="lost", margin=margin, reason=reason, since=names[-1], span=1))
+        findings.append(
+            SubjectVerdict(subject=subject, verdict="lost", margin=margin, reason=reason, since=names[-1], span=1)
+        )
     return RegressionCheck(
         run=str(names[-1]),
         path=str(runs["path"].iloc[-1]),
@@ -220,11 +222,12 @@ def _select_comparable(runs: pd.DataFrame, baseline: Collection[str] = (), newes
     comparable = np.logical_and.reduce([runs[name] == last[name] for name in ("machine", "identity", "size")])
     named = runs["run"].isin(list(baseline)).to_numpy()
     if named[-1]:
-        raise BadInput(f"{shown(last['run'])} is the newest run and cannot be its own baseline; name earlier runs")
+        raise BadInput(f"{printable(last['run'])} is the newest run and cannot be its own baseline; name earlier runs")
     if (named & ~comparable).any():
-        other = shown(runs["run"][named & ~comparable].iloc[0])
+        other = printable(runs["run"][named & ~comparable].iloc[0])
         raise BadInput(
-            f"{other} is of another machine or size than {shown(last['run'])}; see what differs with accelbench compare"
+            f"{other} is of another machine or size than {printable(last['run'])}; "
+            "see what differs with accelbench compare"
         )
     recent = np.zeros(len(runs), dtype=bool)
     recent[np.flatnonzero(comparable)[-_MAX_RUNS_READ:]] = True
@@ -334,7 +337,7 @@ def _adjust(series: list[_Series], waivers: Sequence[Waiver], runs: list[str]) -
     return remarks
 
 
-def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -> list[Finding]:
+def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -> list[SubjectVerdict]:
     if not series:
         return []
     measured = pd.concat([measure_deviations(each.values, each.roles, each.errors) for each in series])
@@ -348,11 +351,11 @@ def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -
     ]
 
 
-def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresholds: Thresholds) -> Finding:
+def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresholds: Thresholds) -> SubjectVerdict:
     margin, level = thresholds.margin_of(subject.technique, subject.workload), thresholds.false_discovery_rate
     p = found["p_adjusted"]
     if not math.isfinite(found["p"]):
-        return Finding(
+        return SubjectVerdict(
             subject=subject, verdict="undecided", margin=margin, more_runs=_more_runs(found, margin, level),
             known_runs=found["known_runs"], runs=found["runs"], since=runs[-1], span=1,
         )  # fmt: skip
@@ -365,7 +368,7 @@ def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresh
         verdict = "faster" if shift > 0 else "slower"
     elif not matters and narrowest <= log_margin(margin):
         verdict = "same"
-    return Finding(
+    return SubjectVerdict(
         subject=subject, verdict=verdict, margin=margin, p=p,
         ratio=math.exp(shift), low=math.exp(shift - reach), high=_exp(shift + reach),
         before=math.exp(centre) if is_effect else math.nan, now=math.exp(centre + shift) if is_effect else math.nan,
@@ -396,7 +399,7 @@ def _more_runs(found: Mapping[Any, Any], margin: float, level: float) -> int | N
     return int(runs) if math.isfinite(runs) else None
 
 
-def _severity(finding: Finding) -> tuple[int, float]:
+def _severity(finding: SubjectVerdict) -> tuple[int, float]:
     """Return the key that sorts findings: those that fail first, the largest change on top."""
     size = abs(math.log(finding.ratio)) if finding.ratio > 0 else 0.0
     return get_args(Verdict).index(finding.verdict), -size
@@ -476,7 +479,7 @@ def _unusual_variance(errors: Matrix, new: Chosen, reference: Chosen) -> Values:
     return np.asarray(beyond.sum(axis=0) / np.maximum(new.sum(axis=0), 1))
 
 
-def _chance(standard: Values, spread: Spread, null: Values, inflation: float) -> Values:
+def _chance(standard: Values, spread: RunSpread, null: Values, inflation: float) -> Values:
     """Return the chance of such a deviation, either way, where nothing changed.
 
     It is that of Student's t, weakened by ``inflation``, since runs that are like their neighbours say less; or that of
@@ -497,7 +500,7 @@ def _chance(standard: Values, spread: Spread, null: Values, inflation: float) ->
     return np.asarray(np.maximum(by_theory, empirical))
 
 
-def _past_deviations(past: Matrix, spread: Spread, span: int) -> Values:
+def _past_deviations(past: Matrix, spread: RunSpread, span: int) -> Values:
     """Return by how many standard errors each span of the past deviated from the rest of it, in ascending order.
 
     The runs right after a span are left out: when it was new, nobody knew whether they would continue as it did.

@@ -31,7 +31,7 @@ _MIN_RUNS_FOR_RANKS = 5  # fewer say nothing about how much neighbours are alike
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class RunSpread:
     """For each case the standard deviation between unchanged runs, and its degrees of freedom.
 
     ``common`` is the variance that all cases share, and ``weight`` the degrees of freedom with which it counts.
@@ -87,7 +87,7 @@ def winsorize(values: Matrix) -> Matrix:
     return fenced
 
 
-def estimate_spread(values: Matrix, states: NDArray[Any]) -> Spread:
+def estimate_spread(values: Matrix, states: NDArray[Any]) -> RunSpread:
     """Return how much unchanged runs differ.
 
     ``states``, of the same shape, are equal for runs of one configuration; only these are compared with each other. An
@@ -103,7 +103,7 @@ def estimate_spread(values: Matrix, states: NDArray[Any]) -> Spread:
     variance = np.maximum(squares / np.maximum(freedom, 1), _MIN_VARIANCE)
     common, weight = _pool_variances(variance[freedom > 0], freedom[freedom > 0])
     total = np.minimum(freedom + weight, _MAX_FREEDOM)
-    spread = Spread(deviation=variance, freedom=total, common=common, weight=weight)
+    spread = RunSpread(deviation=variance, freedom=total, common=common, weight=weight)
     return replace(spread, deviation=np.sqrt(spread.moderate(variance, freedom)))
 
 

@@ -15,7 +15,7 @@ from accelbench.history.index import load_history
 from accelbench.history.observations import History, describe_runs, observe
 from accelbench.locations import local_path
 from accelbench.results.load import Result
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import plural
 
@@ -63,7 +63,7 @@ def select_runs(text: str, history: History) -> tuple[History, list[str]]:
         history, runs = _select_part(part, history)
         chosen += runs
     if not chosen:
-        raise BadInput(f"{shown(text)!r} names no run; give {WAYS}")
+        raise BadInput(f"{printable(text)!r} names no run; give {WAYS}")
     return history, [run for run in history.runs["run"] if run in set(chosen)]
 
 
@@ -93,7 +93,7 @@ def _select_machine(name: str, runs: pd.DataFrame) -> list[str]:
     if len(fitting) != 1:
         problem = f"is part of {len(fitting)} names" if fitting and name else "is no machine here"
         known = _list_names(fitting if name and fitting else machines)
-        raise BadInput(f"{_MACHINE}{shown(name)}: {problem}; there are {known}")
+        raise BadInput(f"{_MACHINE}{printable(name)}: {problem}; there are {known}")
     return runs.loc[runs["machine"] == fitting[0], "run"].tolist()
 
 
@@ -129,7 +129,7 @@ def _select_files(part: str, history: History) -> tuple[History, list[str]]:
     if _is_pattern(part) and not _exists(part):
         matches = sorted(glob.glob(part, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
     if not matches or not all(map(_exists, matches)):
-        raise BadInput(f"{shown(part)}: no such run or file; {_describe_known(history.runs)}; give {WAYS}")
+        raise BadInput(f"{printable(part)}: no such run or file; {_describe_known(history.runs)}; give {WAYS}")
     chosen: list[str] = []
     for path in matches:
         history, runs = _add_file(path, history)
@@ -192,7 +192,7 @@ def _describe_known(runs: pd.DataFrame) -> str:
 
 
 def _list_names(names: Iterable[str]) -> str:
-    return list_some((shown(str(name)) for name in names), _MAX_NAMED)
+    return list_some((printable(str(name)) for name in names), _MAX_NAMED)
 
 
 def _is_pattern(part: str) -> bool:

@@ -238,7 +238,7 @@ class _FirstRuns:
         for _ in range(1 + warmup):
             self.output = self._timed(command, command.output)
         again, self.memory_bytes = self._timed(command, command.output_and_memory)
-        self.change = Difference.between(self.output, again)
+        self.change = OutputDifference.between(self.output, again)
 
     def _timed(self, command: Command, run: Callable[[], T]) -> T:
         """Return what a run returns; keep the shortest time, since the first run may wait for a disk."""
@@ -264,7 +264,7 @@ def _compare_outputs(
     failures: dict[str, tuple[Outcome, Reason]] = {}
     checked = set() if ignored or expected.change else {name for name, look in looks.items() if not look.change}
     for name in others:
-        difference = Difference.between(expected.output, looks[name].output)
+        difference = OutputDifference.between(expected.output, looks[name].output)
         if name in checked and difference:
             lines = f"line {difference.line}: {difference.found} instead of {difference.expected}"
             message = f"its standard output is not that of {baseline!r}, first in {lines}{_HINT}"
@@ -321,7 +321,7 @@ class _CommandsRun(ManyBuildsRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class OutputDifference:
     """The first line in which two outputs differ, counted from 1, and what stands there in each, as it is shown."""
 
     line: int
@@ -329,7 +329,7 @@ class Difference:
     found: str
 
     @classmethod
-    def between(cls, expected: bytes, found: bytes) -> Difference | None:
+    def between(cls, expected: bytes, found: bytes) -> OutputDifference | None:
         """Return the first difference of two outputs; None if they are equal."""
         if expected == found:
             return None

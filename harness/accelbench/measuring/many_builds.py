@@ -76,7 +76,7 @@ class ManyBuildsReferee(Referee):
         return self.rebuilds
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether the builds have played: all of them do so in one go."""
         return bool(self.played_s)
 

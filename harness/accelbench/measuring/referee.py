@@ -102,7 +102,7 @@ class Stopwatch:
         freed before the clock stops. No other output is kept: the next step could not write where it lies.
         """
         step, self.output = arm.step, None
-        with arm.entered(), _no_collection():
+        with arm.enter(), _no_collection():
             if lead_in:
                 step()
             self.synchronize()
@@ -374,7 +374,7 @@ class Referee:
         return self.plan.builds >= SPREAD_FROM
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether another build would add nothing: every figure is precise, or the budget is spent."""
         if self.builds and len(self.samples_s) == 1:
             return True

@@ -231,7 +231,7 @@ class TrialRun:
         while arms_left:
             referee = self._referee(stopwatch, plan, arms_left)
             try:
-                while not referee.settled:
+                while not referee.is_settled:
                     self._play(referee, arms_left)
                 for index, arm_run in enumerate(arms_left if self.plan.visit == 0 else ()):
                     with StoppedError.naming(index):
@@ -308,7 +308,7 @@ class TrialRun:
     def _observe(self, arm_run: ArmRun) -> None:
         if arm_run.arm is not None and arm_run.arm.observe is not None:
             self.on_progress(f"{arm_run.name}: observe")
-            with self.spending.charge("price passes"), arm_run.arm.entered():
+            with self.spending.charge("price passes"), arm_run.arm.enter():
                 arm_run.observed = plain_numbers(arm_run.arm.observe(), "what observe returned")
 
     def _flag_idle_baseline(self, referee: Referee) -> None:

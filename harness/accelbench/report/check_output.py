@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 from accelbench import units
 from accelbench.history.policy import Subject
-from accelbench.history.regression_check import Finding, RegressionCheck
+from accelbench.history.regression_check import RegressionCheck, SubjectVerdict
 from accelbench.report.render import Content, render_template
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.text import format_case
 
 _GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "undecided": "?", "same": "="}
@@ -30,7 +30,7 @@ def format_check(check: RegressionCheck, kind: str, *, strict: bool = False) -> 
     return {"text": _as_text, "markdown": _as_markdown, "github": _as_github}[kind](check)
 
 
-def describe_finding(finding: Finding) -> str:
+def describe_finding(finding: SubjectVerdict) -> str:
     """Return what was checked and the result, as one line."""
     return f"{_describe_subject(finding.subject)}: {_describe_result(finding)}"
 
@@ -43,7 +43,7 @@ def _as_text(check: RegressionCheck) -> str:
         more = len(found) - _MAX_LISTED
         lines += [f"{_GLYPHS[verdict]} {units.count(more)} more {verdict}"] if more > 0 else []
     lines += [f"{_GLYPHS['undecided']} {sentence}" for sentence in _explain_undecided(check)]
-    return "\n".join(map(shown, [*lines, *check.remarks]))
+    return "\n".join(map(printable, [*lines, *check.remarks]))
 
 
 def _as_json(check: RegressionCheck, *, strict: bool) -> str:
@@ -58,7 +58,7 @@ def _as_json(check: RegressionCheck, *, strict: bool) -> str:
     return json.dumps(document, indent=2)
 
 
-def _finding_for_json(finding: Finding) -> dict[str, Any]:
+def _finding_for_json(finding: SubjectVerdict) -> dict[str, Any]:
     values = {**asdict(finding), "says": describe_finding(finding)}
     subject = values.pop("subject")
     return {
@@ -102,7 +102,7 @@ def _escape(text: str, also: str = "") -> str:
     """Return a text as a workflow command transports it."""
     for character in f"%\r\n{also}":  # the per cent sign first
         text = text.replace(character, f"%{ord(character):02X}")
-    return shown(text)
+    return printable(text)
 
 
 def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
@@ -111,14 +111,14 @@ def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
     counts = {"failure": 0, "skipped": 0}
     outcomes = {"lost": "failure", "slower": "failure", "undecided": "failure" if strict else "skipped"}
     for finding in check.findings:
-        name = shown(f"{_describe_subject(finding.subject)} [{finding.subject.key}]")
+        name = printable(f"{_describe_subject(finding.subject)} [{finding.subject.key}]")
         case = ET.SubElement(suite, "testcase", classname=f"accelbench.{finding.subject.kind}", name=name)
         if outcome := outcomes.get(finding.verdict):
             counts[outcome] += 1
-            element = ET.SubElement(case, outcome, message=shown(_describe_result(finding)))
+            element = ET.SubElement(case, outcome, message=printable(_describe_result(finding)))
             if outcome == "failure":
                 element.set("type", finding.verdict)
-                element.text = shown(describe_finding(finding))
+                element.text = printable(describe_finding(finding))
     suite.set("failures", str(counts["failure"]))
     suite.set("skipped", str(counts["skipped"]))
     suite.set("errors", "0")
@@ -144,7 +144,7 @@ def _describe_subject(subject: Subject) -> str:
     return f"{subject.level}{against} on {where}"
 
 
-def _describe_result(finding: Finding) -> str:
+def _describe_result(finding: SubjectVerdict) -> str:
     """Return what became of a subject, without a full stop."""
     if finding.verdict == "lost":
         return f"has no speed any more; {finding.reason}"
@@ -158,7 +158,7 @@ def _describe_result(finding: Finding) -> str:
     return f"{_describe_change(finding)}, in {newest}, against {units.plural(finding.runs, 'run')}{environment}"
 
 
-def _describe_change(finding: Finding) -> str:
+def _describe_change(finding: SubjectVerdict) -> str:
     ratio = units.ratio(finding.ratio, finding.low, finding.high)
     if finding.subject.kind != "technique":
         return f"{ratio} as fast as before"
@@ -176,7 +176,7 @@ def _explain_undecided(check: RegressionCheck) -> list[str]:
     return [*sentences[:_MAX_LISTED], *([f"undecided: {units.count(more)} more that may have changed"] * (more > 0))]
 
 
-def _reasons(undecided: Sequence[Finding]) -> Iterator[tuple[list[Finding], str]]:
+def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[SubjectVerdict], str]]:
     """Yield the findings that share a reason, with the reason and how many more runs would decide them."""
     few = [each for each in undecided if math.isinf(each.visible)]
     if few:
@@ -190,7 +190,7 @@ def _reasons(undecided: Sequence[Finding]) -> Iterator[tuple[list[Finding], str]
             yield [each], f"may have changed ({_describe_change(each)}), but not beyond chance; {_runs_needed([each])}"
 
 
-def _runs_needed(findings: Sequence[Finding]) -> str:
+def _runs_needed(findings: Sequence[SubjectVerdict]) -> str:
     needed = [each.more_runs for each in findings if each.more_runs]
     if not needed:
         return "more runs would not decide, a larger margin would"

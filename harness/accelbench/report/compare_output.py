@@ -31,7 +31,7 @@ from accelbench.schema.environment_difference import (
     possible_causes,
     runs_to_separate,
 )
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.text import format_case, format_table
 
 _WIDTH = 120  # characters of a line of text
@@ -156,7 +156,7 @@ def _runs_of(side: Side, history: History) -> pd.DataFrame:
 
 
 def _describe_side(side: Side, runs: pd.DataFrame) -> str:
-    names = [shown(str(run)).removeprefix(f"{side.machine}/") for run in side.runs]
+    names = [printable(str(run)).removeprefix(f"{side.machine}/") for run in side.runs]
     many = len(names) > _MAX_NAMED
     listed = f"{units.plural(len(names), 'run')}, {names[0]} to {names[-1]}," if many else ", ".join(names)
     days = sorted({f"{taken:%Y-%m-%d}" for taken in runs["taken"].dropna()})

@@ -18,7 +18,7 @@ from accelbench.report.verdicts import GLYPHS, count_comparisons
 from accelbench.results import Findings, Result
 from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.certificates import MachineCertificates
-from accelbench.results.combinations import Ladder
+from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
 from accelbench.text import format_baseline, format_case, format_place
 
@@ -124,7 +124,7 @@ def _ratio(row: Row, of: str, bounds: str = "") -> str:
     return units.ratio(row[of], row[f"{bounds}low"], row[f"{bounds}high"])
 
 
-def _summarize_ladder(ladder: Ladder) -> Content:
+def _summarize_ladder(ladder: LadderResult) -> Content:
     rungs = rows_of(ladder.rungs.iloc[1 : _MOST_RUNGS + 1])
     steps = [f"{GLYPHS.get(rung['step_verdict'], '')} {_ratio(rung, 'step', 'step_')}".lstrip() for rung in rungs]
     return Content(

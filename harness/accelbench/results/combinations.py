@@ -34,7 +34,7 @@ class Combination:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ladder(Combination):
+class LadderResult(Combination):
     """One workload on every rung of a ladder: techniques stacked in a fixed order, from a naive start.
 
     ``rungs`` has one row per measured level in the order of stacking, the start first, with the level in a column
@@ -134,7 +134,7 @@ class AttributedBundle(Combination):
         return f"{format_place(self.workload, self.held)}: {self.effects.sentence}"
 
 
-def find_ladders(arms: pd.DataFrame) -> list[Ladder]:
+def find_ladders(arms: pd.DataFrame) -> list[LadderResult]:
     """Return every ladder of which the start and at least two rungs were measured.
 
     A technique is a ladder if the name of every level after the first begins with ``+``, as in ``naive``,
@@ -177,7 +177,7 @@ def _case(row: pd.Series[Any], other: Mapping[str, str] | None = None) -> dict[s
     return {"trial": row["trial"], "workload": row["workload"], "framework": row["framework"], "held": held}
 
 
-def _ladders_of(arms: pd.DataFrame) -> Iterator[Ladder]:
+def _ladders_of(arms: pd.DataFrame) -> Iterator[LadderResult]:
     start = arms.iloc[0]
     for technique in start["levels"]:
         others = without(start["levels"], technique)
@@ -187,7 +187,7 @@ def _ladders_of(arms: pd.DataFrame) -> Iterator[Ladder]:
         if is_ladder and start["outcome"] == "measured" and rungs["speedup"].notna().sum() >= 2:
             measured = rungs["baseline"] | rungs["speedup"].notna()
             missing = rungs[~measured]
-            yield Ladder(
+            yield LadderResult(
                 **_case(start, others),
                 technique=hyphenate(technique),
                 rungs=_with_steps(rungs[measured].reset_index(drop=True)),

@@ -16,7 +16,7 @@ from accelbench.results.bottleneck import Bottleneck, bottlenecks
 from accelbench.results.combinations import (
     AttributedBundle,
     Interaction,
-    Ladder,
+    LadderResult,
     find_attributions,
     find_interactions,
     find_ladders,
@@ -120,7 +120,7 @@ class Findings:
         return log_intervals(self.effects)
 
     @cached_property
-    def ladders(self) -> list[Ladder]:
+    def ladders(self) -> list[LadderResult]:
         """Techniques stacked on each other."""
         return find_ladders(self.arms)
 

@@ -11,10 +11,10 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.locations import Entry, Storage, open_storage
+from accelbench.locations import Entry, ResultStore, open_store
 from accelbench.schema.result import Run
 from accelbench.schema.result_json import PARTS, from_json
-from accelbench.schema.safe_json import document_in, shown, unreadable_in_one_line
+from accelbench.schema.safe_json import document_in, printable, unreadable_in_one_line
 
 _NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")
 
@@ -45,7 +45,7 @@ def as_result(path: PurePath | str, taken: Any, run: Run) -> Result:
     match = _NUMBERED.fullmatch(stem := PurePath(path).stem)
     return Result(
         path=str(path),
-        name=shown(match["name"] if match else stem),
+        name=printable(match["name"] if match else stem),
         number=int(match["number"]) if match else 0,
         taken=as_time(taken),
         run=run,
@@ -64,11 +64,13 @@ def as_time(text: Any) -> datetime | None:
 def nothing_in(path: Path | str, unreadable: list[UnreadableResult]) -> BadInput:
     """Return what to raise about a place in which there is no result."""
     if not unreadable:
-        return BadInput(f"{shown(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME")
+        return BadInput(
+            f"{printable(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME"
+        )
     if len(unreadable) == 1:
         return unreadable[0]
     many = f"none of its {len(unreadable)} JSON files can be read"
-    return BadInput(f"{shown(str(path))}: {many}; the first: {unreadable[0]}")
+    return BadInput(f"{printable(str(path))}: {many}; the first: {unreadable[0]}")
 
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -89,7 +91,7 @@ def find_results(location: Path | str) -> Found:
         BadInput: the location cannot be reached, or nothing there is a result.
         UnreadableResult: the file is truncated, of a newer schema or not ours.
     """
-    storage = open_storage(location)
+    storage = open_store(location)
     results, unreadable = [], []
     for entry in storage.entries():
         try:
@@ -113,7 +115,7 @@ def find_newest(location: Path | str) -> Found:
         BadInput: the location cannot be reached, or nothing there is a result.
         UnreadableResult: the file is truncated, of a newer schema or not ours.
     """
-    storage = open_storage(location)
+    storage = open_store(location)
     unreadable: list[UnreadableResult] = []
     ordered = [_newest_first(storage, series, unreadable) for series in _series(storage.entries())]
     # Looks at the next of a series when it has used up the last.
@@ -132,7 +134,7 @@ def document_at(address: str, *names: str) -> dict[str, Any]:
         BadInput: it cannot be reached, or is gone.
         UnreadableResult: it cannot be read, is no JSON, or breaks a limit.
     """
-    storage = open_storage(address)
+    storage = open_store(address)
     entries = storage.entries()
     if not entries:
         raise nothing_in(storage.location, [])
@@ -148,7 +150,7 @@ def _series(entries: Sequence[Entry]) -> Iterable[list[Entry]]:
 
 
 def _newest_first(
-    storage: Storage, series: list[Entry], unreadable: list[UnreadableResult]
+    storage: ResultStore, series: list[Entry], unreadable: list[UnreadableResult]
 ) -> Iterator[tuple[datetime, int, Entry]]:
     """Yield each file with its time and number, parsing no more of it than that.
 
@@ -168,14 +170,14 @@ def _newest_first(
     yield from ((_EARLIEST, _number(entry), entry) for entry in timeless)
 
 
-def _opened(storage: Storage, entry: Entry) -> Result:
+def _opened(storage: ResultStore, entry: Entry) -> Result:
     document = _document(storage, entry, *PARTS, "datetime")
     address = storage.address(entry.name)
     result = as_result(entry.name, document.get("datetime"), from_json(document, source=address))
     return replace(result, path=address)  # which need not end in the file's name
 
 
-def _document(storage: Storage, entry: Entry, *names: str) -> dict[str, Any]:
+def _document(storage: ResultStore, entry: Entry, *names: str) -> dict[str, Any]:
     (data,) = storage.read([entry])
     if isinstance(data, UnreadableResult):
         raise data

@@ -19,7 +19,7 @@ import msgspec
 from accelbench import files
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.schema.result import Count, Environment, Seconds, Verdict
-from accelbench.schema.safe_json import as_schema, read_document, shown
+from accelbench.schema.safe_json import as_schema, printable, read_document
 
 SCHEMA_VERSION = 1
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]
@@ -130,7 +130,7 @@ def from_json(document: Any, *, source: str) -> Certificate:
     Raises:
         UnreadableResult: the document is not a certificate, has a newer schema, or does not follow its schema.
     """
-    source = shown(source)
+    source = printable(source)
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(version, int):
         raise UnreadableResult(f"{source}: not a calibration certificate; make one with accelbench calibrate")

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 from accelbench import units
 from accelbench.schema.result import Environment
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 from accelbench.text import join_names, list_some
 
 Group = Literal["hardware", "driver", "framework", "settings"]
@@ -441,5 +441,5 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _clip(text: str) -> str:
-    text = shown(text)
+    text = printable(text)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"

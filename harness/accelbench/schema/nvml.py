@@ -138,7 +138,7 @@ def _started() -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _GpuHandles:
     """The driver's handles of a GPU and of the whole GPU, which is another one for a slice."""
 
     index: int
@@ -150,19 +150,19 @@ class _Found:
         return self.handle is self.board
 
 
-def _find(uuids: Collection[str] | None) -> list[_Found]:
+def _find(uuids: Collection[str] | None) -> list[_GpuHandles]:
     """Return the GPUs, and slices of GPUs, with these UUIDs, or all."""
     if uuids is None:
         return list(_all())
     return [each for each in _all() if is_among(_uuid(each.handle), uuids)]
 
 
-def _all() -> Iterator[_Found]:
+def _all() -> Iterator[_GpuHandles]:
     for index in range(_ask(pynvml.nvmlDeviceGetCount) or 0) if _started() else ():
         board = _ask(pynvml.nvmlDeviceGetHandleByIndex, index)
         if board is not None:
             handles = _slices(board) or [board]
-            yield from (_Found(index=index, handle=handle, board=board) for handle in handles)
+            yield from (_GpuHandles(index=index, handle=handle, board=board) for handle in handles)
 
 
 def _slices(board: Any) -> list[Any]:
@@ -200,7 +200,7 @@ def _ask(question: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def _state(found: _Found) -> GpuState:
+def _state(found: _GpuHandles) -> GpuState:
     handle, board = found.handle, found.board
     memory = _ask(pynvml.nvmlDeviceGetMemoryInfo, handle)
     processes = _ask(pynvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
@@ -219,7 +219,7 @@ def _state(found: _Found) -> GpuState:
     )
 
 
-def _clock(found: _Found) -> GpuState:
+def _clock(found: _GpuHandles) -> GpuState:
     board = found.board
     reasons = _ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons, board) or 0
     rates = _ask(pynvml.nvmlDeviceGetUtilizationRates, board) if found.is_whole else None

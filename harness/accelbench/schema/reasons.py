@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from accelbench import units
-from accelbench.schema.safe_json import shown
+from accelbench.schema.safe_json import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -469,7 +469,7 @@ def first_line(error: BaseException) -> str:
 
 def printable_line(text: str) -> str:
     """Return the first line of a text, safe to print, and cut where it is very long."""
-    return shown((text.splitlines() or [""])[0][:_LONGEST_MESSAGE])
+    return printable((text.splitlines() or [""])[0][:_LONGEST_MESSAGE])
 
 
 def describe(reasons: Sequence[Reason], *, brief: bool = False) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from accelbench.errors import UnreadableResult
 from accelbench.schema.result import KEY, SCHEMA_VERSION, Run
-from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, shown
+from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, printable
 
 PARTS = (KEY,)  # the keys of a result file that `from_json` reads
 
@@ -25,7 +25,7 @@ def from_json(document: Any, *, source: str) -> Run:
     Raises:
         UnreadableResult: the JSON is not a result of accelbench, has a newer schema, or does not follow its schema.
     """
-    source = shown(source)
+    source = printable(source)
     stored = document.get(KEY) if isinstance(document, dict) else None
     if not isinstance(stored, dict):
         raise UnreadableResult(
@@ -37,10 +37,10 @@ def from_json(document: Any, *, source: str) -> Run:
 
 def _readable(value: Any) -> Any:
     if isinstance(value, dict):
-        return {shown(str(name))[:LONGEST_TEXT]: _readable(item) for name, item in value.items() if _is_known(item)}
+        return {printable(str(name))[:LONGEST_TEXT]: _readable(item) for name, item in value.items() if _is_known(item)}
     if isinstance(value, list | tuple):
         return [_readable(item) for item in value if _is_known(item)]
-    return shown(value)[:LONGEST_TEXT] if isinstance(value, str) else value
+    return printable(value)[:LONGEST_TEXT] if isinstance(value, str) else value
 
 
 def _is_known(value: Any) -> bool:

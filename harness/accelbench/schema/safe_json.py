@@ -51,7 +51,7 @@ def unreadable_in_one_line(source: str) -> Iterator[None]:
     Raises:
         UnreadableResult: the file cannot be read, is not JSON, or exceeds a limit.
     """
-    source = shown(source)
+    source = printable(source)
     try:
         yield
     except OSError as error:
@@ -108,7 +108,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: bytes | msgspec.Raw) -> Any:
-    """Return JSON as plain values: every number finite and in range, every text as `shown` makes it.
+    """Return JSON as plain values: every number finite and in range, every text as `printable` makes it.
 
     Raises:
         BeyondLimit: the JSON exceeds a limit.
@@ -145,7 +145,7 @@ def as_schema(stored: dict[str, Any], kind: type[Stored], newest: int, *, source
         ) from None
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     r"""Return a text as one line that is safe to print: control and invisible characters are escaped, as ``\x1b``."""
     return text if text.isprintable() else "".join(map(_visible, text))
 
@@ -166,7 +166,7 @@ def _plain(value: Any) -> Any:
             raise BeyondLimit(
                 f"it holds a text of {count(len(value))} characters, at most {count(LONGEST_TEXT)} are read"
             )
-        return shown(value)
+        return printable(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BeyondLimit("it holds a number that is not finite")

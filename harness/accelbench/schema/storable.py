@@ -10,7 +10,7 @@ import msgspec
 from accelbench.errors import AccelbenchError
 from accelbench.schema.reasons import Reason, first_line, reason
 from accelbench.schema.result_json import to_json
-from accelbench.schema.safe_json import LARGEST, LONGEST_TEXT, parse, shown
+from accelbench.schema.safe_json import LARGEST, LONGEST_TEXT, parse, printable
 from accelbench.units import count
 
 MOST_NUMBERS = 256  # of one mapping: a result file has room for thousands of arms, not for a series of values in each
@@ -72,7 +72,7 @@ def plain_name(value: object, what: str) -> str:
         UnstorableValue: it is not a text, or too long.
     """
     if isinstance(value, str) and len(value) <= LONGEST_TEXT:
-        return shown(str(value))
+        return printable(str(value))
     raise _unstorable(what, value, f"a text of at most {count(LONGEST_TEXT)} characters")
 
 
@@ -109,7 +109,7 @@ def describe_value(value: object) -> str:
         return f"an integer of {count(value.bit_length())} bits"
     if isinstance(value, int | float):
         return repr(float(value)) if isinstance(value, float) else repr(int(value))
-    return f"of type {shown(type(value).__name__)}"
+    return f"of type {printable(type(value).__name__)}"
 
 
 def _scalar(value: object) -> float:

@@ -70,7 +70,7 @@ class TrainingLoop(ABC):
             "checked_steps": self.checked_steps,
             "device": self.label,
             "parameters": self.trainer.parameters,
-            "inputs": source.shown,
+            "inputs": source.inputs,
             "feed": source.feed,
             "work": self.work(source.items),
             "close": source.close,

@@ -67,7 +67,7 @@ def test_a_technique_of_the_suite_applies_and_computes_the_same(name: str, level
     switch = find_technique("torch", name)
     arm = apply_all([(switch, level)], arm_of)
     try:
-        with arm.entered():
+        with arm.enter():
             assert losses_of(arm) == pytest.approx(losses_of(arm_of()), rel=max(switch.tolerance_at(level), 1e-5))
     finally:
         arm.close()

@@ -141,7 +141,7 @@ def test_a_technique_that_makes_sense_applies_and_computes_the_same(name: str, l
     switch = find_technique("torch", name)
     arm = apply_all([(switch, level)], arm_of)
     try:
-        with arm.entered():
+        with arm.enter():
             error = (losses_of(arm) - losses_of(arm_of())).norm() / losses_of(arm_of()).norm()
         assert error <= max(switch.tolerance_at(level), 1e-5)
     finally:

@@ -104,7 +104,7 @@ class ArmChecks:
         is_known = self.trial.plan.visit > 0
         values, arm_run.timed_output = arm_run.timed_output, None
         if values is None or first:
-            with arm.entered():
+            with arm.enter():
                 before = self._initial_parameters(arm_run) if first else []
                 output = check.run(arm, self.framework)
                 values = check.read(arm, self.framework, output)
@@ -150,7 +150,7 @@ class ArmChecks:
         if arm_run.placement is None:
             return
         if count:
-            with arm_run.built.entered():
+            with arm_run.built.enter():
                 kernels = self.framework.kernels(arm_run.built.step)
                 allocations = self.framework.allocations(arm_run.built.step)
             arm_run.placement = replace(arm_run.placement, kernels=kernels, allocations=allocations)
@@ -160,7 +160,7 @@ class ArmChecks:
 
     def find_arrays(self, arm_run: ArmRun) -> None:
         """Run the arm's checked steps and find where its arrays lie, without any other check."""
-        with arm_run.built.entered():
+        with arm_run.built.enter():
             self._place(arm_run, check.run(arm_run.built, self.framework))
 
     def flag_compilation(self, arm_run: ArmRun, referee: Referee, place: int) -> None:

@@ -33,7 +33,7 @@ class StepEnd:
 
     def __init__(self, arm: Arm, framework: Framework, stopwatch: Stopwatch) -> None:
         self.framework, self.clock = framework, stopwatch.clock
-        with arm.entered():
+        with arm.enter():
             start = self.clock()
             self.output = check.run(arm, framework)
             ended = self.clock()

@@ -44,7 +44,7 @@ def read(arm: Arm, framework: Framework, output: Any) -> list[np.ndarray]:
 
 def output_of(arm: Arm, framework: Framework) -> list[np.ndarray]:
     """Return what is compared of the arm's output from its initial state."""
-    with arm.entered():
+    with arm.enter():
         return read(arm, framework, _run_steps(arm, framework))
 
 
@@ -322,7 +322,7 @@ class InputDependenceCheck:
         """Return a reason if ``compare_by`` makes the same of another output."""
         if self.arm.compare_by is None:
             return None
-        with self.arm.entered():
+        with self.arm.enter():
             values = self.framework.to_host(run(self.arm, self.framework))
             zeros = [np.zeros_like(array) for array in values]
             with suppress(Exception):  # then it uses the output, which it cannot with this one
@@ -334,7 +334,7 @@ class InputDependenceCheck:
         """Return a reason if a deferred output is computed from the inputs when it is read."""
         if not self._is_deferred:
             return None
-        with self.arm.entered():
+        with self.arm.enter():
             start = self.clock()
             deferred = _run_steps(self.arm, self.framework)
             step_s = (self.clock() - start) / self.arm.checked_steps
@@ -414,7 +414,7 @@ class InputDependenceCheck:
         try:
             if not self._put(places, items):
                 return None
-            with self.arm.entered():
+            with self.arm.enter():
                 output = _run_steps(self.arm, self.framework)
                 self._is_deferred = isinstance(output, DeferredOutput)
                 return read(self.arm, self.framework, output)

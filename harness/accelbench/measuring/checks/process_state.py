@@ -78,7 +78,7 @@ _LONGEST = 60  # characters of a value in a reason
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SettingChange:
     """A setting that is no longer what it was; None stands for an environment variable that is not set."""
 
     setting: str
@@ -93,7 +93,7 @@ class Change:
         return not self.setting.startswith(_HANDLER)
 
 
-def describe(changes: Sequence[Change]) -> dict[str, str | int]:
+def describe(changes: Sequence[SettingChange]) -> dict[str, str | int]:
     """Return the values of a reason that names the first of these changes and the number of the others."""
     first = changes[0]
     before, after = _texts(first.before, first.after)
@@ -120,7 +120,7 @@ class ProcessSettings:
         switches = {name: switch.read() for table in self._tables for name, switch in table.items()}
         return variables | switches | _read_handlers() | {name: _Names(of) for name, of in self._owners.items()}
 
-    def changes_since(self, state: State) -> list[Change]:
+    def changes_since(self, state: State) -> list[SettingChange]:
         """Return the settings that are no longer as in this state.
 
         What can be read only since a library was loaded has not changed.
@@ -134,7 +134,7 @@ class ProcessSettings:
             for change in _changes(name, state.get(name), now.get(name))
         ]
 
-    def write(self, state: State) -> list[Change]:
+    def write(self, state: State) -> list[SettingChange]:
         """Put the settings that affect arms into this state, and return those that cannot be put back."""
         if not any(change.affects_arms for change in self.changes_since(state)):
             return []
@@ -151,7 +151,7 @@ class ProcessSettings:
                     _set_function(of, change.setting.rpartition(".")[2], change.before)
         return [change for change in self.changes_since(state) if change.affects_arms]
 
-    def changed(self, state: State, changes: Iterable[Change]) -> State:
+    def changed(self, state: State, changes: Iterable[SettingChange]) -> State:
         """Return this state after these changes."""
         state = dict(state)
         for change in changes:
@@ -185,7 +185,7 @@ def first_calls_taken_back(builders: Iterable[Callable[[], Arm]], framework: str
     settings.write(settings.changed(before, (change for change in changes if change.setting not in again)))
 
 
-Left = dict[str, Change]  # what an arm leaves changed, by the names of the settings
+Left = dict[str, SettingChange]  # what an arm leaves changed, by the names of the settings
 
 
 class SharedStateCheck:
@@ -204,7 +204,7 @@ class SharedStateCheck:
         self.first: ArmRun | None = None  # the arm that others are compared with: the baseline, unless that failed
         self.common: Left = {}  # what the first arm leaves, and so every other one that is measured
         self.set_in_steps: set[str] = set()
-        self.noted: list[Change] = []
+        self.noted: list[SettingChange] = []
 
     def separate(self, arm_runs: Sequence[ArmRun]) -> Iterator[ArmRun]:
         """Yield the arms to be prepared, each in the process as the first one finds it; fail those that are to blame.
@@ -237,7 +237,7 @@ class SharedStateCheck:
         names = {each.setting for each in changed}
         for arm_run in [each for each in arm_runs if each.arm is not None]:
             self._write(expected)
-            with arm_run.failing(self.framework), arm_run.built.entered():
+            with arm_run.failing(self.framework), arm_run.built.enter():
                 arm_run.built.step()
                 self.framework.synchronize()
             if again := [each for name, each in self._left(expected).items() if name in names]:
@@ -288,7 +288,7 @@ class SharedStateCheck:
             if changes and first.ok and arm_run.ok:
                 self._blame(each, changes)
 
-    def _find_first_uses(self, arm_run: ArmRun, its: Left, names: Collection[str]) -> list[Change]:
+    def _find_first_uses(self, arm_run: ArmRun, its: Left, names: Collection[str]) -> list[SettingChange]:
         """Build the arm once more from the start; return what it does not change again, which holds from now on."""
         changes = [change for name, change in its.items() if name in names]
         if not changes or not arm_run.ok:
@@ -312,10 +312,10 @@ class SharedStateCheck:
         return unlike - self._left(own).keys()
 
     def _run(self, arm_run: ArmRun) -> None:
-        with arm_run.built.entered():
+        with arm_run.built.enter():
             check.run(arm_run.built, self.framework)
 
-    def _blame(self, arm_run: ArmRun, changes: list[Change]) -> None:
+    def _blame(self, arm_run: ArmRun, changes: list[SettingChange]) -> None:
         self.noted += changes
         if arm_run.ok:
             arm_run.fail("wrong-work", reason("left-changed", **describe(changes)))
@@ -327,7 +327,7 @@ def _unlike(left: Left, other: Left) -> set[str]:
     return (left.keys() | other.keys()) - {name for name in both if _same(left[name].after, other[name].after)}
 
 
-def _take_out(use: Change, *held: Left) -> None:
+def _take_out(use: SettingChange, *held: Left) -> None:
     for left in held:
         if use.setting in left and _same(left[use.setting].after, use.after):
             del left[use.setting]
@@ -463,15 +463,15 @@ class _Names:
         return changed
 
 
-def _changes(name: str, before: Any, after: Any) -> Iterator[Change]:
+def _changes(name: str, before: Any, after: Any) -> Iterator[SettingChange]:
     """Yield the change of a setting, or those of the functions in a namespace of this name."""
     if not isinstance(before, _Names):
-        yield Change(setting=name, before=before, after=after)
+        yield SettingChange(setting=name, before=before, after=after)
         return
     for part, value in before.values.items():
         now = after.values.get(part, value)
         if now is not value and callable(value) and not isinstance(value, type) and not _is_own(now, before):
-            yield Change(setting=f"{name}.{part}", before=value, after=now)
+            yield SettingChange(setting=f"{name}.{part}", before=value, after=now)
 
 
 def _is_own(function: Any, names: _Names) -> bool:

@@ -91,5 +91,5 @@ def shortest_s(run: Callable[[], object], clock: Callable[[], float], readings: 
 
 def enter(arm: Arm) -> None:
     """Enter the arm's contexts and leave them."""
-    with arm.entered():
+    with arm.enter():
         pass

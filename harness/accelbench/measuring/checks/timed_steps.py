@@ -395,7 +395,7 @@ class TimedSteps:
 
     def _reset(self, arm: Arm) -> float:
         """Reset an arm, and return the seconds that this takes; 0 where nothing is reset."""
-        with arm.entered():
+        with arm.enter():
             start = self.clock()
             arm.reset()
             self.framework.synchronize()
@@ -528,7 +528,7 @@ class TimedSteps:
         changes = self._changes(arm)
         if not changes:
             return False
-        with arm.entered():
+        with arm.enter():
             arm.reset()
             first = self._to_host(arm, arm.step())
             for change in changes:

@@ -84,7 +84,7 @@ EVENTS_SHARE = 0.1  # of a step by the device's clock; where the events themselv
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class DeviceReading:
     """One iteration: the time of its launch, and the time for which other streams continued after the current one."""
 
     span: DeviceSpan
@@ -101,11 +101,11 @@ class DeviceClock:
     stopwatch: Stopwatch
     device: str
 
-    def readings(self, held_s: float) -> list[Reading]:
+    def readings(self, held_s: float) -> list[DeviceReading]:
         """Return readings of single iterations, each after holding the device; none if the device has no clock."""
         return [reading for reading in (self._reading(held_s) for _ in range(READINGS)) if reading is not None]
 
-    def _reading(self, held_s: float) -> Reading | None:
+    def _reading(self, held_s: float) -> DeviceReading | None:
         clock, launched_s = self.stopwatch.clock, []
 
         def launch() -> None:
@@ -119,7 +119,7 @@ class DeviceClock:
             return None
         ended_s = clock()
         self.stopwatch.synchronize()
-        return Reading(span=span, launch_s=launched_s[0] - start_s, beyond_s=clock() - ended_s)
+        return DeviceReading(span=span, launch_s=launched_s[0] - start_s, beyond_s=clock() - ended_s)
 
 
 def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) -> None:
@@ -129,7 +129,7 @@ def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) 
     if timing is None or device is None or timing.median_s > LONGEST_S:
         return
     clock = DeviceClock(arm_run.built, framework, stopwatch, device)
-    with arm_run.built.entered():
+    with arm_run.built.enter():
         unheld = clock.readings(held_s=0.0)
         if not unheld:
             return
@@ -147,7 +147,7 @@ def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) 
         arm_run.flags.append(reason("events-cost", events_s=events_s, device_s=device_s, share=events_s / device_s))
 
 
-def _queued_s(readings: Sequence[Reading]) -> float | None:
+def _queued_s(readings: Sequence[DeviceReading]) -> float | None:
     """Return the median of the readings that were launched before the device began, None unless most of them were."""
     queued_s = [reading.span.device_s for reading in readings if reading.span.queued]
     return median(queued_s) if len(queued_s) > READINGS / 2 else None

@@ -27,7 +27,7 @@ from accelbench.report.figures.drawing import (
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import GLYPHS
 from accelbench.results import Findings
-from accelbench.results.combinations import Ladder
+from accelbench.results.combinations import LadderResult
 
 _MOST_OF_IT = 0.5  # of the whole speedup, on the log scale, on which the rungs' steps add up
 _MOST_RUNGS = 100
@@ -47,7 +47,7 @@ _DRAWN = {
 _STEP = {"step": "speedup", "step_low": "low", "step_high": "high", "step_verdict": "verdict"}
 
 
-def ladder_figure(ladder: Ladder) -> FigureWithData:
+def ladder_figure(ladder: LadderResult) -> FigureWithData:
     """Draw each rung's speedup over the start above, and its speedup over the rung below underneath."""
     rungs = ladder.rungs.head(_MOST_RUNGS)
     rungs = rungs.assign(y=[float(y) for y in rungs.index])
@@ -99,7 +99,7 @@ def _draw_bars(axes: Axes, steps: pd.DataFrame) -> None:
     axes.plot(unpaired["speedup"], unpaired["y"], linestyle="", marker="|", color=INK)
 
 
-def _finding(ladder: Ladder) -> str:
+def _finding(ladder: LadderResult) -> str:
     """Word what all rungs bring together, and which one brings most of it."""
     top, largest = ladder.top, ladder.largest
     together = f"{units.speedup(top['speedup'])} as fast as {ladder.start} ({units.bounds(top['low'], top['high'])})"
@@ -124,7 +124,7 @@ def _each(rungs: pd.DataFrame) -> str:
     )
 
 
-def _note(ladder: Ladder) -> str:
+def _note(ladder: LadderResult) -> str:
     paired = "both were paired in the same rounds"
     if not ladder.is_paired:
         paired = "a thin line shows what both intervals allow, where the two were not paired with each other"

@@ -214,6 +214,6 @@ def independent_chains_cupy(setting: Setting, *, elements: int = 100_000, stream
         reset=rotation.restart,
         checked_steps=INPUT_SETS,
         device=library.device,
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         work=Work(operations=4 * items, memory_bytes=3 * vector_bytes, precision="fp32"),
     )

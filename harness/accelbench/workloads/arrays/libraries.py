@@ -93,7 +93,7 @@ class ArrayLibrary:
             step=there_and_back if self.round_trip else resident,
             reset=rotation.restart,
             device=self.device,
-            inputs=lambda: [tuple(map(items_of, each)) for each in rotation.shown()],
+            inputs=lambda: [tuple(map(items_of, each)) for each in rotation.inputs()],
             work=work,
             **facts,
         )

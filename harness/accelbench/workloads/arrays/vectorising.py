@@ -155,7 +155,7 @@ def stacked_chain(
         reset=rotation.restart,
         checked_steps=INPUT_SETS,
         device="cpu",
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         work=Work(operations=OPERATIONS * elements, memory_bytes=4 * vector_bytes, precision="fp32"),
         close=held.close,
     )

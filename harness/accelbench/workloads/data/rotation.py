@@ -22,7 +22,7 @@ class Rotation(Generic[T]):
         self._inputs = inputs
         self.restart()
 
-    def shown(self) -> Sequence[T]:
+    def inputs(self) -> Sequence[T]:
         """Return all inputs."""
         return self._inputs
 

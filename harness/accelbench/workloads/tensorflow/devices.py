@@ -10,7 +10,7 @@ from accelbench.schema.reasons import reason
 LOCATIONS = ("resident", "round-trip")
 
 
-def chosen(name: str | None) -> str:
+def choose(name: str | None) -> str:
     """Return the device of that name; without one the first GPU, or the CPU where there is none.
 
     Raises:

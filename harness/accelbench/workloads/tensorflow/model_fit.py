@@ -36,7 +36,7 @@ FIT_ARGUMENTS = ("callbacks", "class_weight", "shuffle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ProgramFacts:
     """What a program has and does without any option.
 
     ``batch_size`` is None if it is not known, ``most_items`` if they are unknown or endless. ``prefetch`` is the number
@@ -166,17 +166,17 @@ class FittedProgram:
 
         A call of ``fit`` has a cost of its own, some hundredths of a second, which is small beside that.
         """
-        batches, epochs = self._data.held(1), 1
+        batches, epochs = self._data.count_batches(1), 1
         self._timed_s(batches, epochs, options)  # traces and compiles
         while self._timed_s(batches, epochs, options) < LONGEST_S / 2:
-            held = self._data.held(2 * batches)
+            held = self._data.count_batches(2 * batches)
             batches, epochs = (held, epochs) if held > batches else (batches, 2 * epochs)
         return batches, epochs
 
     def divide(self, items: float, options: Any) -> tuple[int, int]:
         """Return the batches and epochs that have so many items, as :meth:`fill` chose them."""
         wanted = math.ceil(items / self._data.batch_size)
-        batches = self._data.held(wanted)
+        batches = self._data.count_batches(wanted)
         is_several = batches < wanted or self._data.caches
         return batches, max(1, round(items / self.take(batches, 1, options).items)) if is_several else 1
 
@@ -199,9 +199,9 @@ class FittedProgram:
         self.take(batches, epochs, options)
         return _lasted_s(self.run)
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> ProgramFacts:
         model = self.model
-        return Facts(
+        return ProgramFacts(
             dtype_policy=model.dtype_policy.name,
             jit_compile=bool(model.compiled and model.jit_compile),
             supports_jit=all(layer.supports_jit for layer in [model, *model.layers]),
@@ -245,7 +245,7 @@ class _Batches:
         static = tf.nest.flatten(self._dataset.element_spec)[0].shape[0]
         return int(static or _items_in(self.first()))
 
-    def held(self, batches: int) -> int:
+    def count_batches(self, batches: int) -> int:
         """Return how many of so many batches the data set has, or all that it has if it caches them."""
         if self._length >= 0:
             return self._length if self.caches else min(batches, self._length)
@@ -320,7 +320,7 @@ class _Arrays:
         """Return the first batch."""
         return self._rows(self.batch_size)
 
-    def held(self, batches: int) -> int:
+    def count_batches(self, batches: int) -> int:
         """Return how many of so many batches there are."""
         return min(batches, -(-self._items // self.batch_size))
 

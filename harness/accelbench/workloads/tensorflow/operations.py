@@ -18,7 +18,7 @@ def matmul_tensorflow(
     from accelbench.workloads.data.rotation import VARIANTS, Rotation
     from accelbench.workloads.tensorflow import devices
 
-    place = devices.chosen(device)
+    place = devices.choose(device)
     stays = devices.stays(data_location)
     rng = np.random.default_rng(setting.seed)
     pairs: list[Any] = [[rng.standard_normal((side, side), dtype=np.float32) for _ in "ab"] for _ in range(VARIANTS)]
@@ -40,7 +40,7 @@ def matmul_tensorflow(
         items=2 * side**3,
         reset=rotation.restart,
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         feed=rotation.feed,
         work=Work(
             operations=2 * side**3,

@@ -51,7 +51,7 @@ class ImagePipeline:
 
     feed = None
 
-    def shown(self) -> tuple[()]:
+    def inputs(self) -> tuple[()]:
         """Return no inputs: they lie in files."""
         return ()
 

@@ -56,7 +56,7 @@ class KerasTrainingLoop(TrainingLoop):
     def __init__(self, setting: Setting, options: TrainOptions, training: KerasTraining) -> None:
         from accelbench.workloads.tensorflow import devices
 
-        self.place = devices.chosen(options.device)
+        self.place = devices.choose(options.device)
         self.loop = options.loop or training.loop
         super().__init__(setting, options, training, devices.label(self.place))
 

@@ -136,7 +136,7 @@ class Batches:
         self._rotation = Rotation(batches)
         self.count = per_step
         self.items = sum(len(labels) for _, labels in islice(cycle(batches), per_step))
-        self.restart, self.shown, self.feed = self._rotation.restart, self._rotation.shown, self._rotation.feed
+        self.restart, self.inputs, self.feed = self._rotation.restart, self._rotation.inputs, self._rotation.feed
 
     def __iter__(self) -> Iterator[Any]:
         return (self._rotation.take() for _ in range(self.count))
@@ -153,7 +153,7 @@ class DatasetEpochs:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.dataset)
 
-    def shown(self) -> Sequence[Any]:
+    def inputs(self) -> Sequence[Any]:
         """Return all batches."""
         return self._batches
 

@@ -243,7 +243,7 @@ def inception_inference_keras(
     from accelbench.workloads.tensorflow import devices
     from accelbench.workloads.tensorflow.inception import Block
 
-    place = devices.chosen(device)
+    place = devices.choose(device)
     batches = _inception_batches(setting, batch_size, place)
     rotation = Rotation([images for images, _ in batches])
     items = len(batches[0][1])
@@ -256,7 +256,7 @@ def inception_inference_keras(
         items=items,
         reset=rotation.restart,
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         parameters=lambda: block.weights,
         feed=rotation.feed,
         work=networks.inception(fused=branches == "fused").answering(items),
@@ -284,7 +284,7 @@ def inception_train_keras(setting: Setting, options: TrainOptions, *, branches: 
                 f"the order of the branches is written into a training step of its own, a traced graph in float32 that "
                 f"reads no loss: {option.name} {value} does not apply to it"
             )
-    place = devices.chosen(options.device)
+    place = devices.choose(options.device)
     batches = _inception_batches(setting, options.batch_size, place)
     rotation = Rotation(batches)
     items = len(batches[0][1])
@@ -303,7 +303,7 @@ def inception_train_keras(setting: Setting, options: TrainOptions, *, branches: 
         reset=reset,
         checked_steps=2,  # the second step's output shows what the first one learnt
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         parameters=trainer.parameters,
         feed=rotation.feed,
         work=network.learning(items),

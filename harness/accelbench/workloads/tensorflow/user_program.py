@@ -15,7 +15,7 @@ from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
 
 if TYPE_CHECKING:
-    from accelbench.workloads.tensorflow.model_fit import Facts, FittedProgram
+    from accelbench.workloads.tensorflow.model_fit import FittedProgram, ProgramFacts
 
 MOST_SPREAD = 5e-3  # of the loss between two runs; ten times as much is the most by which checks widen a tolerance
 LONG_START = 0.25  # of an iteration, before its first batch is there
@@ -110,8 +110,8 @@ class _FitArm:
         from accelbench.workloads.tensorflow import devices
 
         self.build, self.setting, self.options = build, setting, options
-        self.device = devices.chosen(options.device)
-        self.is_moved = self.device != devices.chosen(None)
+        self.device = devices.choose(options.device)
+        self.is_moved = self.device != devices.choose(None)
         self.label = devices.label(self.device)
 
     def arm_or_check(self) -> Arm:
@@ -168,11 +168,11 @@ class _FitArm:
                 steps_per_execution=options.steps_per_execution,
             )
 
-    def _refuse(self, facts: Facts) -> None:
+    def _refuse(self, facts: ProgramFacts) -> None:
         for objection in self._objections(facts):
             raise Unavailable(objection)
 
-    def _objections(self, facts: Facts) -> Iterator[str | Reason]:
+    def _objections(self, facts: ProgramFacts) -> Iterator[str | Reason]:
         options = self.options
         if options.log_interval is not None:
             yield "Model.fit reads the loss by itself, so log_interval could not change it"
@@ -196,7 +196,7 @@ class _FitArm:
         if options.prefetch is not None and facts.prefetch is not None:
             yield "the program's data set ends with a prefetch of its own: leave it out to compare others"
 
-    def _is_as_it_was(self, facts: Facts) -> bool:
+    def _is_as_it_was(self, facts: ProgramFacts) -> bool:
         """Return whether an option has the value that the program has without it."""
         from accelbench.workloads.tensorflow import devices
 
@@ -211,7 +211,7 @@ class _FitArm:
             "data_threads": facts.data_threads,
             "deterministic": facts.deterministic,
         }
-        is_here = options.device is not None and self.device == devices.chosen(None)
+        is_here = options.device is not None and self.device == devices.choose(None)
         return is_here or any(getattr(options, name) == value for name, value in own.items())
 
     def _iteration(self, fitted: FittedProgram) -> _Iteration:

@@ -137,7 +137,7 @@ def checkpoint_save(
     from accelbench.workloads.torch import devices
 
     kept = Checkpoints(
-        model=model, checkpoint_format=checkpoint_format, device=devices.chosen(device), seed=setting.seed
+        model=model, checkpoint_format=checkpoint_format, device=devices.choose(device), seed=setting.seed
     )
     path = kept.paths[0]
     rotation = Rotation(kept.versions)
@@ -175,7 +175,7 @@ def checkpoint_load(
     from accelbench.workloads.torch import devices
 
     kept = Checkpoints(
-        model=model, checkpoint_format=checkpoint_format, device=devices.chosen(device), seed=setting.seed
+        model=model, checkpoint_format=checkpoint_format, device=devices.choose(device), seed=setting.seed
     )
     for version, path in zip(kept.versions, kept.paths, strict=True):
         kept.save(version, path)

@@ -41,15 +41,16 @@ Change = Callable[[Any], Any]
 class Batches:
     """Batches that lie in memory; a step takes the next ``per_step`` of them, and after the last comes the first.
 
-    ``shown`` are the tensors of which they are views, if any. They lie where they were made until ``place`` moves them.
+    ``inputs`` are the tensors of which they are views, if any. They lie where they were made until ``place`` moves
+    them.
     """
 
-    def __init__(self, batches: Sequence[Any], *, per_step: int = 1, shown: Any = None) -> None:
+    def __init__(self, batches: Sequence[Any], *, per_step: int = 1, inputs: Any = None) -> None:
         self._batches = list(batches)
         self.count = per_step
         self.items = sum(items_in(batch) for batch in self._batches[:per_step])
         self.is_even = len({items_in(batch) for batch in self._batches}) == 1
-        self._shown = shown
+        self._inputs = inputs
         self.restart()
 
     def __iter__(self) -> Iterator[Any]:
@@ -61,20 +62,20 @@ class Batches:
 
     def place(self, change: Change) -> None:
         """Change all batches, such as by sending them to a device."""
-        if self._shown is None:
+        if self._inputs is None:
             self._batches = [change(batch) for batch in self._batches]
         else:
-            self._shown = change(self._shown)
-            self._batches = in_batches(self._shown, items_in(self._batches[0]))
+            self._inputs = change(self._inputs)
+            self._batches = in_batches(self._inputs, items_in(self._batches[0]))
         self.restart()
 
     def restart(self) -> None:
         """Begin with the first batch again."""
         self._turn = cycle(self._batches)
 
-    def shown(self) -> Any:
+    def inputs(self) -> Any:
         """Return all tensors that steps read."""
-        return self._batches if self._shown is None else self._shown
+        return self._batches if self._inputs is None else self._inputs
 
     feed: Callable[[Any], None] | None = None
 
@@ -94,7 +95,7 @@ class Batches:
         )
 
 
-class Table:
+class TensorTable:
     """Rows of tensors in memory, in batches; an epoch draws ``items`` of them in the order that ``order()`` returns."""
 
     def __init__(self, tensors: tuple[Any, ...], *, items: int, batch_size: int, order: Callable[[], Any]) -> None:
@@ -118,7 +119,7 @@ class Table:
         """Change the tensors, such as by sending them to a device."""
         self._tensors = tuple(map(change, self._tensors))
 
-    def shown(self) -> Any:
+    def inputs(self) -> Any:
         """Return the rows that the first epoch draws."""
         rows = self._first_rows()
         return tuple(tensor[rows] for tensor in self._tensors)
@@ -210,7 +211,7 @@ class Loader:
 
     feed: Callable[[Any], None] | None = None
 
-    def shown(self) -> Any:
+    def inputs(self) -> Any:
         """Return the batches or rows that the dataset holds, if this process reads all of them, and no copies."""
         if self._workers:
             return ()

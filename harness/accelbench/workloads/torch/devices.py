@@ -10,7 +10,7 @@ from accelbench.errors import Unavailable
 from accelbench.schema.reasons import reason
 
 
-def chosen(name: str | None) -> Any:
+def choose(name: str | None) -> Any:
     """Return the device of that name; without one the accelerator, or the CPU where there is none."""
     if name is not None:
         return torch.device(name)
@@ -33,7 +33,7 @@ def accelerator(name: str | None = None) -> Any:
     """
     if name is None and not torch.accelerator.is_available():
         raise Unavailable(reason("no-accelerator", library="torch", version=torch.__version__, device="accelerator"))
-    return chosen(name)
+    return choose(name)
 
 
 def side_streams(device: Any, count: int) -> list[Any]:

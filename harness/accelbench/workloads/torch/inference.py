@@ -68,7 +68,7 @@ def _evaluation(setting: Setting, problem: Any, batch_size: int, device: str | N
     from accelbench.workloads.torch import devices
     from accelbench.workloads.torch.models import as_trained, logits_of
 
-    place = devices.chosen(device)
+    place = devices.choose(device)
     model = as_trained(problem, seed=setting.seed).to(place)
 
     def answer(batch: tuple[Any, Any]) -> Any:
@@ -101,13 +101,13 @@ def _arm(
 
     generator = torch.Generator().manual_seed(setting.seed)
     rotation = Rotation([draw(generator) for _ in range(VARIANTS)])
-    read_bytes = sum(part.nbytes for part in [*tree_leaves(rotation.shown()[0]), *parameters])
+    read_bytes = sum(part.nbytes for part in [*tree_leaves(rotation.inputs()[0]), *parameters])
     return Arm(
         step=lambda: answer(rotation.take()),
         items=items,
         reset=rotation.restart,
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         parameters=lambda: parameters,
         work=network.answering(items, memory_bytes=read_bytes),
     )
@@ -125,7 +125,7 @@ def inception_inference(
 
     from accelbench.workloads.torch import devices, inception
 
-    place = devices.chosen(device)
+    place = devices.choose(device)
     made = inception.block(branches, place, setting.cores)
     torch.manual_seed(setting.seed)
     model = made.make().to(place).eval()

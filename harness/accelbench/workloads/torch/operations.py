@@ -81,7 +81,7 @@ def operation_chain(
         items=operations * count,
         reset=rotation.restart,
         device=devices.label(place),
-        inputs=lambda: (rotation.shown(), factor),
+        inputs=lambda: (rotation.inputs(), factor),
         work=_work(2 * operations * count, factor, sent=visits, fetched=visits),
     )
 
@@ -112,7 +112,7 @@ def _arm(
 
     generator = torch.Generator().manual_seed(setting.seed)
     pairs = [[torch.randn(shape, generator=generator) for _ in "ab"] for _ in range(VARIANTS)]
-    place = devices.chosen(device)
+    place = devices.choose(device)
 
     def resident() -> Any:
         return formula.forward(*rotation.take())
@@ -130,7 +130,7 @@ def _arm(
         items=items,
         reset=rotation.restart,
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         work=_work(operations, pairs[0][0], sent=2 * crosses, fetched=crosses),
     )
     return compiled(arm, formula, mode, setting, searchable=False)

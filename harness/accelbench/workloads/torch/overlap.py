@@ -48,7 +48,7 @@ def independent_products(setting: Setting, *, side: int = 512, at_once: bool = F
         reset=rotation.restart,
         close=pool.shutdown,
         device="cpu",
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         work=Work(operations=operations, precision="fp32"),
     )
 
@@ -96,7 +96,7 @@ def host_and_device_products(
         reset=reset,
         observe=lambda: _device_share(on_device, on_host),
         device=devices.label(place),
-        inputs=lambda: (near.shown(), far.shown()),
+        inputs=lambda: (near.inputs(), far.inputs()),
         work=Work(operations=2 * far_side**3, precision="fp32"),  # the device's part
     )
 
@@ -154,7 +154,7 @@ def chunked_products(setting: Setting, *, side: int | None = None, device: str |
         reset=rotation.restart,
         checked_steps=2,
         device=devices.label(place),
-        inputs=lambda: (rotation.shown(), factor),
+        inputs=lambda: (rotation.inputs(), factor),
         work=Work(operations=operations, to_device_bytes=sent_bytes, from_device_bytes=sent_bytes, precision="fp32"),
     )
 
@@ -230,6 +230,6 @@ def _copying(sources: list[Any], target: Any, non_blocking: bool, place: Any, li
         reset=rotation.restart,
         checked_steps=2,
         device=devices.label(place),
-        inputs=rotation.shown,
+        inputs=rotation.inputs,
         work=Work(memory_bytes=2 * target.nbytes) if place.type == "cpu" else link,
     )

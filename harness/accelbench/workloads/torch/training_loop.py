@@ -132,7 +132,7 @@ class TorchTrainingLoop(TrainingLoop):
     def __init__(self, setting: Setting, options: TrainOptions, training: TorchTraining) -> None:
         from accelbench.workloads.torch import devices
 
-        self.device = devices.chosen(options.device or training.device)
+        self.device = devices.choose(options.device or training.device)
         super().__init__(setting, options, training, devices.label(self.device))
         if options.relief == "silent":
             self._reads_every = 0

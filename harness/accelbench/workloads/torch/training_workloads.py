@@ -142,7 +142,7 @@ def inception_train(setting: Setting, options: TrainOptions, *, branches: str = 
     """
     from accelbench.workloads.torch import devices, inception
 
-    block = inception.block(branches, devices.chosen(options.device), setting.cores)
+    block = inception.block(branches, devices.choose(options.device), setting.cores)
     problem = inception.problem(block, classes=INCEPTION_CLASSES)
     return train_in_turn(setting, options, problem, setting.choose(small=2, full=32), close=block.close)
 
@@ -232,7 +232,7 @@ def stacked_training_resnet50(setting: Setting, options: TrainOptions) -> Arm:
     def data(size: int) -> Batches:
         images = problem.batch(items, torch.Generator().manual_seed(setting.seed))
         batches = in_batches(images, size)
-        return Batches(batches, per_step=len(batches), shown=images)
+        return Batches(batches, per_step=len(batches), inputs=images)
 
     task = ProblemTask(problem, setting.seed)
     training = TorchTraining(task=task, data=data, batch_size=32, location="host", most=items, log_interval=1)
@@ -249,17 +249,17 @@ def house_prices_train(setting: Setting, options: TrainOptions, *, rows: int | N
 
     from accelbench.workloads.data.tables import ROWS, generate_houses
     from accelbench.workloads.torch import models
-    from accelbench.workloads.torch.data import Permutations, Table
+    from accelbench.workloads.torch.data import Permutations, TensorTable
     from accelbench.workloads.torch.training_step import ProblemTask
 
     table = generate_houses(setting.seed)
 
-    def data(size: int) -> Table:
+    def data(size: int) -> TensorTable:
         # The network says how far a price is from the mean one, of which it would otherwise learn first and mostly.
         prices = torch.from_numpy(table.log_prices - table.log_prices.mean())
         drawn = min(ROWS, max(rows or ROWS, size))
         order = Permutations(ROWS, drawn, setting.seed)
-        return Table((torch.from_numpy(table.features), prices), items=drawn, batch_size=size, order=order)
+        return TensorTable((torch.from_numpy(table.features), prices), items=drawn, batch_size=size, order=order)
 
     task = ProblemTask(models.house_prices(table.features.shape[1]), setting.seed)
     return train(setting, options, TorchTraining(task=task, data=data, batch_size=64, most=ROWS))
@@ -272,16 +272,16 @@ def digits_training(setting: Setting, options: TrainOptions) -> Arm:
 
     from accelbench.workloads.data import tables
     from accelbench.workloads.torch import models
-    from accelbench.workloads.torch.data import Table
+    from accelbench.workloads.torch.data import TensorTable
     from accelbench.workloads.torch.training_step import ProblemTask
 
     split = tables.split_digits()
     order = _GivenOrder()
 
-    def data(size: int) -> Table:
+    def data(size: int) -> TensorTable:
         order.rows = torch.arange(split.epoch(size))
         tensors = (torch.from_numpy(split.pixels), torch.from_numpy(split.labels))
-        return Table(tensors, items=split.epoch(size), batch_size=size, order=order)
+        return TensorTable(tensors, items=split.epoch(size), batch_size=size, order=order)
 
     task = ProblemTask(models.digits(), setting.seed)
     training = TorchTraining(task=task, data=data, batch_size=tables.BATCH, most=len(split.pixels))

@@ -122,8 +122,8 @@ class UserLoader:
         """
         seeds = Seeds(self._seed, _held_generators(self._data)) if draws else None
         if not self.is_data_loader:
-            shown = self.loader[:count] if isinstance(self.loader, list) and not draws else ()
-            return Epoch(_Repeated(self.loader, count, seeds), known, shown=shown)
+            inputs = self.loader[:count] if isinstance(self.loader, list) and not draws else ()
+            return Epoch(_Repeated(self.loader, count, seeds), known, inputs=inputs)
         if self.is_stream:
             return self._stream_epoch(count, batch_size, processes, seeds, known)
         return self._drawn_epoch(count, batch_size, processes, seeds, known)
@@ -152,7 +152,7 @@ class UserLoader:
         loader = self._data_loader(dataset, collate, processes, is_part=is_part, **sampling)
         shows = known and not processes.workers and isinstance(own.dataset, TensorDataset)
         tensors = own.dataset.tensors if known and shows and known.items == len(own.dataset) else ()
-        return Epoch(loader, known, shown=tensors, is_part=is_part)
+        return Epoch(loader, known, inputs=tensors, is_part=is_part)
 
     def _stream_epoch(
         self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: Counted | None
@@ -257,15 +257,15 @@ class UserLoader:
 class Epoch:
     """The batches of an iteration, which a loader yields anew each time, with their number and that of their items.
 
-    What is not known is counted in an epoch of its own. ``shown`` are the tensors of which it is made, if any.
+    What is not known is counted in an epoch of its own. ``inputs`` are the tensors of which it is made, if any.
     ``is_part`` says whether it is a part of the program's epoch.
     """
 
     feed: Callable[[Any], None] | None = None
 
-    def __init__(self, loader: Any, known: Counted | None, *, shown: Any = (), is_part: bool = True) -> None:
+    def __init__(self, loader: Any, known: Counted | None, *, inputs: Any = (), is_part: bool = True) -> None:
         self._loader = loader
-        self._shown = shown
+        self._inputs = inputs
         self.is_part = is_part
         self.counted = known or Counted.of(map(items_in, loader))
         self.count, self.items, self.is_even = self.counted.batches, self.counted.items, self.counted.are_even
@@ -281,9 +281,9 @@ class Epoch:
     def restart(self) -> None:
         """Every epoch is the first one."""
 
-    def shown(self) -> Any:
+    def inputs(self) -> Any:
         """Return the tensors that this process reads as a whole, and no copies."""
-        return self._shown
+        return self._inputs
 
     def close(self) -> None:
         """End the loader's processes."""

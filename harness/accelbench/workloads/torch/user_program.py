@@ -164,8 +164,8 @@ class ProgramLoop(TorchTrainingLoop):
         if option in ("workers", "persistent_workers", "prefetch_factor", "pin_memory"):
             return getattr(self._own.processes, option)
         if option == "device":
-            chosen = devices.label(devices.chosen(self.options.device))
-            return self.options.device if chosen == devices.label(devices.chosen(task.device)) else None
+            chosen = devices.label(devices.choose(self.options.device))
+            return self.options.device if chosen == devices.label(devices.choose(task.device)) else None
         values: dict[str, Callable[[], Any]] = {
             "batch_size": lambda: self._own.batch_size,
             "amp": lambda: self._own_precision,
