@@ -14,24 +14,24 @@ from accelbench import toggles
 @pytest.mark.parametrize("model", [pytest.param("resnet18", marks=pytest.mark.slow), "bert"])
 @toggles("torch", "ladder")
 def test_ladder(measure, model):
-    measure("stacked-training", model=model)
+    measure("ladder-training", model=model)
 
 
 @pytest.mark.slow
 @toggles("torch", "accelerator_ladder")
 def test_ladder_resnet50(measure):
-    measure("stacked-training-resnet50")
+    measure("ladder-training-resnet50")
 
 
 @pytest.mark.slow
 @toggles("tensorflow", "ladder")
 def test_ladder_keras(measure):
-    measure("stacked-training-keras")
+    measure("ladder-training-keras")
 
 
 @toggles("numpy", "ladder")
 def test_ladder_numpy(measure):
-    measure("stacked-chain")
+    measure("ladder-chain")
 
 
 @toggles("cupy", "ladder")

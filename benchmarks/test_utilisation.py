@@ -12,6 +12,6 @@ from accelbench import toggles
 
 
 @pytest.mark.parametrize("model", ["cnn", pytest.param("resnet18", marks=pytest.mark.slow)])
-@toggles("torch", "relief")
+@toggles("torch", "ablation")
 def test_utilisation(measure, model):
-    measure("burdened-training", model=model)
+    measure("bottleneck-training", model=model)

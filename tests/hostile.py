@@ -60,9 +60,9 @@ def document() -> dict[str, Any]:
     ]  # fmt: skip
     ways = (arm({"pin": pin, "async": sent}, 0.5, effect=half, **measured) for pin in "01" for sent in "01")
     both = trial(*ways, id="benchmarks/test_pin.py::test_pin")
-    relief = trial(arm({"relief": "none"}, 1.0, **measured), arm({"relief": "decoded"}, 0.5, effect=half))
+    ablation = trial(arm({"ablation": "none"}, 1.0, **measured), arm({"ablation": "decoded"}, 0.5, effect=half))
     ceilings = [Ceiling(name="cpu memory", per_s=2e10, unit="byte")]
-    made = to_json(run(*sizes, *levels, *stacked, both, relief, ceilings=ceilings, spent_s={"build": 2.0}))
+    made = to_json(run(*sizes, *levels, *stacked, both, ablation, ceilings=ceilings, spent_s={"build": 2.0}))
     return {"benchmarks": [{"name": "x"}], "datetime": "2026-01-01T00:00:00+00:00", "accelbench": made}
 
 

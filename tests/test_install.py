@@ -66,7 +66,7 @@ def test_a_command_that_needs_the_extra_says_so_in_one_line(arguments: tuple[str
     "arguments",
     [
         ("list",),
-        pytest.param(("advise", "stacked-chain", "--budget", "1s"), marks=pytest.mark.slow),
+        pytest.param(("advise", "ladder-chain", "--budget", "1s"), marks=pytest.mark.slow),
         ("doctor", "--json"),
         ("report", "--help"),
     ],

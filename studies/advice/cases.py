@@ -10,5 +10,5 @@ CASES = (
     Request(workload="narrow-mlp-train", only=("amp", "optimizer", "threads", "batch_size"), max_batch=2),
     Request(workload="house-prices-train", only=("amp", "threads", "batch_size"), held={"rows": "64"}, max_batch=32),
     Request(workload="cnn-evaluation", only=("inference", "threads", "batch_size"), max_batch=32),
-    Request(workload="stacked-chain"),
+    Request(workload="ladder-chain"),
 )

@@ -14,10 +14,10 @@ QUICK = (
     "mlp-train", "narrow-mlp-train", "resnet18-evaluation",
 )  # fmt: skip
 SLOW = (
-    "bert-train", "burdened-training", "chain-torch", "digits-training", "regnet-train", "resnet18-train",
-    "resnet50-train", "stacked-training",
+    "bert-train", "bottleneck-training", "chain-torch", "digits-training", "regnet-train", "resnet18-train",
+    "resnet50-train", "ladder-training",
 )  # fmt: skip
-HELD = {"burdened-training": {"batch_size": "4"}}  # batch normalisation takes more than one image this small
+HELD = {"bottleneck-training": {"batch_size": "4"}}  # batch normalisation takes more than one image this small
 
 
 @pytest.fixture(scope="module")

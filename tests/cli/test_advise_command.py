@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_search_with_what_it_has_come_to(accelbench, monkeypatch
 
     evaluate = Evaluator.__call__
     monkeypatch.setattr(Evaluator, "__call__", interrupted)
-    result = accelbench("stacked-chain", "--framework", "numpy", "--budget", "30s")
+    result = accelbench("ladder-chain", "--framework", "numpy", "--budget", "30s")
     assert result.exit_code == 1
     assert "Interrupted before the 30 s of its budget were over" in result.stdout
     assert result.stderr.endswith("Aborted!\n")

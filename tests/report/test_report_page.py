@@ -100,8 +100,8 @@ def test_text_from_a_file_is_never_markup(text_of):
 
 
 def test_what_holds_training_back_is_part_of_the_answer(text_of, tmp_path):
-    baseline = arm({"relief": "none"}, 1.0, observed={"cpu_utilisation": 0.52, "rss_bytes": 2.0**30})
-    decoded = arm({"relief": "decoded"}, 0.4, effect=effect(2.5, 2.4, 2.6, "faster"))
+    baseline = arm({"ablation": "none"}, 1.0, observed={"cpu_utilisation": 0.52, "rss_bytes": 2.0**30})
+    decoded = arm({"ablation": "decoded"}, 0.4, effect=effect(2.5, 2.4, 2.6, "faster"))
     said = text_of(trial(baseline, decoded))
     found = "net (torch) is input-bound: without decoding it is 2.50× (2.40–2.60) as fast"
     assert f"What holds training back {found}" in said

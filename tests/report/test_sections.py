@@ -88,8 +88,8 @@ def test_a_knee_without_a_comparison_is_said_all_the_same(text_of):
 
 
 def test_a_technique_that_explains_only_has_a_section_without_a_claim(text_of):
-    relieved = arm({"relief": "decoded"}, 0.4, effect=effect(2.5, 2.4, 2.6, "faster"))
-    said = text_of(trial(arm({"relief": "none"}, 1.0), relieved))
+    relieved = arm({"ablation": "decoded"}, 0.4, effect=effect(2.5, 2.4, 2.6, "faster"))
+    said = text_of(trial(arm({"ablation": "none"}, 1.0), relieved))
     assert "1 comparison: ▲ 1 faster" in said
     assert "makes net" not in said
 

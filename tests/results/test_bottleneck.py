@@ -10,7 +10,7 @@ from runs import trial as trial_of
 from accelbench.results import Findings, bottlenecks, find_results
 from accelbench.schema.result import ArmRecord
 
-trial = partial(trial_of, kinds={"relief": "ablation"})
+trial = partial(trial_of, kinds={"ablation": "ablation"})
 Effects = tuple[float, float, float | None, str]
 SAME: Effects = (1.0, 0.99, 1.01, "same")
 FAST: Effects = (2.3, 2.1, 2.5, "faster")
@@ -22,11 +22,11 @@ NOTHING = {"decoded": SAME, "resident": SAME, "silent": SAME, "larger-batch": SA
 def arms(effects: dict[str, Effects | str], **observed: float) -> list[ArmRecord]:
     """Return the baseline and a candidate per level: with an effect, or with why there is none."""
     return [
-        arm({"relief": "none"}, 1.0, observed=observed),
+        arm({"ablation": "none"}, 1.0, observed=observed),
         *(
-            arm({"relief": level}, outcome=found)
+            arm({"ablation": level}, outcome=found)
             if isinstance(found, str)
-            else arm({"relief": level}, 1.0, effect=effect(*found))
+            else arm({"ablation": level}, 1.0, effect=effect(*found))
             for level, found in effects.items()
         ),
     ]
@@ -60,7 +60,7 @@ def found(effects: dict[str, Effects | str], **observed: float) -> Any:
             ("launch-bound",),
             "is launch-bound: with larger batches it is 2.30× (2.10–2.50) as fast per image",
         ),
-        ({}, ("compute-bound",), "is compute-bound, since no relief pays much: without decoding it is 1.00×"),
+        ({}, ("compute-bound",), "is compute-bound, since no ablation pays much: without decoding it is 1.00×"),
         (
             {"silent": SOME},
             ("compute-bound", "synchronisation-bound"),
@@ -127,12 +127,12 @@ def test_a_slower_candidate_is_no_burden() -> None:
 
 def test_other_trials_and_trials_without_a_baseline_say_nothing() -> None:
     other = trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=effect(*FAST)))
-    lost = trial(arm({"relief": "none"}), arm({"relief": "decoded"}, 1.0, effect=effect(*FAST)))
+    lost = trial(arm({"ablation": "none"}), arm({"ablation": "decoded"}, 1.0, effect=effect(*FAST)))
     assert bottlenecks(run(other, lost)) == []
 
 
 def test_only_arms_that_differ_in_nothing_else_are_compared() -> None:
-    levels = [{"relief": level, "amp": amp} for amp in ("fp32", "bf16") for level in ("none", "decoded")]
+    levels = [{"ablation": level, "amp": amp} for amp in ("fp32", "bf16") for level in ("none", "decoded")]
     plain, decoded, lower, both = (arm(each, 1.0, effect=effect(*FAST)) for each in levels)
     (said,) = bottlenecks(run(trial(plain, both, lower, decoded)))
     assert said.sentence.count("without decoding") == 1

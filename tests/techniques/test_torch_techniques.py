@@ -357,6 +357,6 @@ def test_attention_is_held_to_its_formula_inside_a_block_only() -> None:
 
 
 def test_every_burden_that_can_be_taken_off_has_a_cause_and_every_cause_a_burden() -> None:
-    relief = find_technique("torch", "relief")
-    assert relief.kind == "ablation"
-    assert relief.levels_on(Host()) == (bottleneck.NOTHING_OFF, *bottleneck.CAUSES)
+    ablation = find_technique("torch", "ablation")
+    assert ablation.kind == "ablation"
+    assert ablation.levels_on(Host()) == (bottleneck.NOTHING_OFF, *bottleneck.CAUSES)

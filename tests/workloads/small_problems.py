@@ -25,7 +25,7 @@ ON_ARRAYS: dict[str, dict[str, Any]] = {
 }
 IN_TORCH: dict[str, dict[str, Any]] = {
     "bert-train": {"device": "cpu"},
-    "burdened-training": {"device": "cpu", "model": "cnn", "data_location": "host"},
+    "bottleneck-training": {"device": "cpu", "model": "cnn", "data_location": "host"},
     "chain-torch": {"device": "cpu"},
     "checkpoint-load": {"device": "cpu"},
     "checkpoint-save": {"device": "cpu"},
@@ -50,8 +50,8 @@ IN_TORCH: dict[str, dict[str, Any]] = {
     "operation-chain": {"device": "cpu", "elements": 1000},
     "resnet18-evaluation": {"device": "cpu"},
     "resnet18-train": {"device": "cpu"},
-    "stacked-training": {"device": "cpu", "model": "bert"},
-    "stacked-training-resnet50": {"device": "cpu"},
+    "ladder-training": {"device": "cpu", "model": "bert"},
+    "ladder-training-resnet50": {"device": "cpu"},
 }
 IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "cnn-epoch-keras": {"steps": 3, "batch_size": 2},
@@ -64,7 +64,7 @@ IN_TENSORFLOW: dict[str, dict[str, Any]] = {
     "logged-training-keras": {"log_interval": 0},
     "matmul-tensorflow": {"side": 64},
     "mish-train-keras": {"batch_size": 64},
-    "stacked-training-keras": {},
+    "ladder-training-keras": {},
     "tf-image-loading": {},
     "tf-image-training": {},
 }
@@ -77,7 +77,7 @@ BUILT_ALIKE = {
     "resnet50-train",
     "resnet50-train-keras",
 }
-ELSEWHERE = {"chunked-products", "independent-chains-cupy", "stacked-chain"}  # in tests of their own
+ELSEWHERE = {"chunked-products", "independent-chains-cupy", "ladder-chain"}  # in tests of their own
 # From files, by seeds that lie within a step, or to an answer to which one item need not matter.
 SHOWING_NO_INPUTS = {
     "checkpoint-load",

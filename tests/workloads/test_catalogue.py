@@ -13,7 +13,7 @@ from accelbench.errors import Unavailable
 TORCH = (
     "bert-large-train",
     "bert-train",
-    "burdened-training",
+    "bottleneck-training",
     "chain-torch",
     "checkpoint-load",
     "checkpoint-save",

@@ -45,7 +45,7 @@ def test_an_image_scaled_by_little_is_decoded_whole(photograph: Path) -> None:
     ("workload", "options"),
     [
         ("image-loading", {"images": 16, "workers": 0}),
-        ("burdened-training", {"model": "cnn", "images": 4, "device": "cpu"}),
+        ("bottleneck-training", {"model": "cnn", "images": 4, "device": "cpu"}),
     ],
 )
 def test_what_is_decoded_otherwise_is_compared_with_what_pillow_decodes_whole(

@@ -62,9 +62,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "mlp-train": {"batch_size": 16},
     "narrow-mlp-train": {"batch_size": 4},
     "regnet-train": {"batch_size": 2},
-    "burdened-training": {"model": "cnn"},
+    "bottleneck-training": {"model": "cnn"},
     "image-training": {"model": "cnn", "images": 8},
-    "stacked-training": {"model": "bert"},
+    "ladder-training": {"model": "bert"},
     "loader-train": {"batch_size": 16},
 }
 LARGE = {
@@ -72,7 +72,7 @@ LARGE = {
     "long-bert-train",
     "resnet18-train",
     "resnet50-train",
-    "stacked-training-resnet50",
+    "ladder-training-resnet50",
 }  # as smaller ones are
 CATALOGUE = {each.name: each for each in declared_workloads() if each.shared is TrainOptions}
 WORKLOADS = {name: each for name, each in CATALOGUE.items() if name not in LARGE}

@@ -185,7 +185,7 @@ def test_what_cannot_be_asked_for_is_named_with_the_way_out() -> None:
     with pytest.raises(Unavailable, match=r"a tf\.data pipeline brings the batches from the host's memory"):
         built("dense-epoch-keras", data_location="round-trip")
     with pytest.raises(Unavailable, match="an epoch has 8 items here, too few for a batch of 16"):
-        built("stacked-training-keras", batch_size=16)
+        built("ladder-training-keras", batch_size=16)
     with pytest.raises(Unavailable, match=r"a training step of its own, .* dtype_policy mixed_bfloat16 does not apply"):
         built("inception-train-keras", dtype_policy="mixed_bfloat16")
     with pytest.raises(Unavailable, match=r"tensorflow \S+ sees no GPU:7; it sees CPU:0"):

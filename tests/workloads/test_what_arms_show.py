@@ -15,7 +15,7 @@ from accelbench.frameworks import Framework, load
 from accelbench.measuring.checks import output as check
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-LARGE = ("bert-train", "resnet18-evaluation", "resnet18-train", "stacked-training-resnet50")
+LARGE = ("bert-train", "resnet18-evaluation", "resnet18-train", "ladder-training-resnet50")
 
 
 def arrays(value: Any) -> Iterator[Any]:
@@ -65,7 +65,7 @@ def test_array_workloads_state_what_they_do_and_show_what_they_read(name: str, a
 
 
 def test_a_chain_in_numpy_states_what_it_does_and_shows_what_it_reads() -> None:
-    stated("stacked-chain", load("numpy")).close()
+    stated("ladder-chain", load("numpy")).close()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_no_workload_of_the_catalogue_is_left_out() -> None:
     assert ours == {*ON_ARRAYS, *IN_TORCH, *IN_TENSORFLOW, *ELSEWHERE} | BUILT_ALIKE
 
 
-@pytest.mark.parametrize("name", ["cnn-train", "cnn-evaluation", "burdened-training"])
+@pytest.mark.parametrize("name", ["cnn-train", "cnn-evaluation", "bottleneck-training"])
 def test_a_label_alone_shows_in_the_output(name: str) -> None:
     framework = load("torch")
     arm = find_workload(name).build(Setting(), **IN_TORCH[name])

@@ -115,7 +115,7 @@ def _describe_causes(place: str, burdens: Sequence[_Burden], missing: Sequence[s
     if held and held[0].least > BINDS:
         found = f"{place} is {causes[0]}"
     elif computing > BINDS and not missing:
-        found = f"{place} is {'mostly ' if held else ''}{COMPUTE}{'' if held else ', since no relief pays much'}"
+        found = f"{place} is {'mostly ' if held else ''}{COMPUTE}{'' if held else ', since no ablation pays much'}"
         causes, said = (COMPUTE, *causes), held or list(burdens)
     elif held:
         found = f"{place} is {', '.join(f'partly {cause}' for cause in causes)}"

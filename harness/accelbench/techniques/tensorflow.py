@@ -28,7 +28,7 @@ def device(build: Build, level: str) -> Arm:
 
 # Measured on a Xeon with AMX, at small and usual sizes of the training workloads, ten seeds each, two of ResNet-50: at
 # most 2.0e-2 in bfloat16 and 1.1e-2 in float16. Training amplifies rounding, so that the eight steps of one image each
-# in stacked-training-keras reach 8.7e-2 and 3.4e-2. A batch that is left out of an epoch costs at least 1.5e-1. Two
+# in ladder-training-keras reach 8.7e-2 and 3.4e-2. A batch that is left out of an epoch costs at least 1.5e-1. Two
 # cases may exceed the tolerance: the bias of two classes in tf-image-training, which nearly cancels (1.5e-1 and
 # 4.9e-2), and ResNet-50 in float16, whose first steps overflow and teach it nothing.
 @technique(

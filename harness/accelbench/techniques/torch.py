@@ -418,15 +418,15 @@ def decode(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
-    aliases=("bottleneck", "ablation"),
+    aliases=("bottleneck",),
     kind="ablation",
     levels=("none", "decoded", "resident", "silent", "larger-batch"),
     same_output=("decoded", "resident", "silent"),
     not_recommended={"*": "it takes off work that a program needs, to show what holds it back"},
 )
-def relief(build: Build, level: str) -> Arm:
+def ablation(build: Build, level: str) -> Arm:
     """Training with its burdens, or without one: decoding, decoding and sending, reading the loss, small batches."""
-    return build(relief=level)
+    return build(ablation=level)
 
 
 @technique(

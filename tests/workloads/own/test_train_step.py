@@ -172,7 +172,7 @@ def test_every_model_of_a_list_is_compiled_in_place(monkeypatch: pytest.MonkeyPa
         ({"optimizer": "fused"}, "steps the optimizers that it holds"),
         ({"log_interval": 10}, "reads its loss where it wants to"),
         ({"log_by": "float"}, "reads its loss as it wants to"),
-        ({"relief": "silent"}, "reads its loss where it wants to"),
+        ({"ablation": "silent"}, "reads its loss where it wants to"),
         ({"cuda_graphs": True}, "may call its models in any way"),
     ],
 )

@@ -125,7 +125,7 @@ Chain = Callable[[Any, Any, Any, Any], None]  # three operands and the output
 
 
 @workload("numpy", unit="element")
-def stacked_chain(
+def ladder_chain(
     setting: Setting, *, form: str = "array", in_place: bool = False, blocking: bool = False, workers: int = 1
 ) -> Arm:
     """Ten elementwise operations in a row on float32 vectors: √(a² + b²)·exp(−c²) + sin a."""

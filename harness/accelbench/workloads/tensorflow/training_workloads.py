@@ -101,7 +101,7 @@ def logged_training_keras(setting: Setting, options: TrainOptions) -> Arm:
 
 
 @workload("tensorflow", unit="image", shared=TrainOptions)
-def stacked_training_keras(setting: Setting, options: TrainOptions) -> Arm:
+def ladder_training_keras(setting: Setting, options: TrainOptions) -> Arm:
     """An epoch of training the small Keras CNN on images that lie on the device.
 
     It begins as a naive program does: one image at a time, in Python, the loss read by ``float(loss)`` in every step.

@@ -21,7 +21,7 @@ from accelbench.schema.reasons import Reason, reason
 from accelbench.workloads.training import Training, TrainingLoop
 
 LOCATIONS = ("resident", "host", "round-trip")
-RELIEFS = ("none", "decoded", "resident", "silent", "larger-batch")
+ABLATIONS = ("none", "decoded", "resident", "silent", "larger-batch")
 LARGER = 4  # times the usual batch
 LEAST_SCALE = 2.0**-24  # of gradients: if they overflow at that, they are not finite at any scale
 
@@ -64,7 +64,7 @@ class TrainOptions:
     non_blocking: bool | None = None
     loading: str | None = None
     decode: str | None = None
-    relief: str = "none"
+    ablation: str = "none"
     given: ClassVar[frozenset[str]] = frozenset()  # of an instance, the options that were set, if only to the usual
 
     def __new__(cls, **given: Any) -> TrainOptions:
@@ -134,14 +134,14 @@ class TorchTrainingLoop(TrainingLoop):
 
         self.device = devices.choose(options.device or training.device)
         super().__init__(setting, options, training, devices.label(self.device))
-        if options.relief == "silent":
+        if options.ablation == "silent":
             self._reads_every = 0
 
     def check(self) -> None:
         """Refuse options that do not exist, or have no meaning for this training, each for its reason."""
         options = self.options
         check_choice(options.log_by, READERS, "way to read the loss")
-        check_choice(options.relief, RELIEFS, "relief")
+        check_choice(options.ablation, ABLATIONS, "ablation")
         check_choice(options.data_location or "host", LOCATIONS, "data location")
         super().check()
         if options.cuda_graphs:
@@ -181,13 +181,13 @@ class TorchTrainingLoop(TrainingLoop):
         options, training = self.options, self.training
         if options.decode is not None and not training.has_files:
             yield "no image files are decoded here"
-        if options.relief == "decoded" and training.location != "loaded":
+        if options.ablation == "decoded" and training.location != "loaded":
             yield "the batches lie in memory already: there is nothing to decode or to load ahead"
-        if options.relief == "resident" and self.device.type == "cpu":
+        if options.ablation == "resident" and self.device.type == "cpu":
             yield reason("already-resident")
-        if options.relief == "resident" and training.location == "resident":
+        if options.ablation == "resident" and training.location == "resident":
             yield "the batches are resident on the device already: nothing is sent"
-        if options.relief == "silent" and not self._reads_every:
+        if options.ablation == "silent" and not self._reads_every:
             yield "this training reads no loss"
         if self._is_resident and options.arrival:
             yield (
@@ -313,15 +313,15 @@ class TorchTrainingLoop(TrainingLoop):
 
     def _batch_size(self) -> int:
         size = super()._batch_size()
-        if self.options.relief != "larger-batch":
+        if self.options.ablation != "larger-batch":
             return size
         return LARGER * size if self.training.most is None else min(LARGER * size, self.training.most)
 
     @property
     def _is_resident(self) -> bool:
         options = self.options
-        if options.relief in ("decoded", "resident"):
-            return options.relief == "resident"
+        if options.ablation in ("decoded", "resident"):
+            return options.ablation == "resident"
         return (options.data_location or self.training.location) == "resident"
 
     @property
@@ -349,7 +349,7 @@ class TorchTrainingLoop(TrainingLoop):
     def _reads_ahead(self) -> bool:
         """Whether a loader's batches are read into memory before the clock starts."""
         options = self.options
-        return options.relief in ("decoded", "resident") or options.data_location in ("resident", "host")
+        return options.ablation in ("decoded", "resident") or options.data_location in ("resident", "host")
 
     @property
     def _pins(self) -> bool:

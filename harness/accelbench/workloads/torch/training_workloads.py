@@ -180,7 +180,7 @@ def image_training(
 
 
 @workload("torch", unit="image", shared=TrainOptions)
-def burdened_training(
+def bottleneck_training(
     setting: Setting, options: TrainOptions, *, model: str = "resnet18", images: int | None = None
 ) -> Arm:
     """An epoch of training on image files: decoded in the loop, sent when needed, the loss read after every step."""
@@ -199,7 +199,7 @@ def burdened_training(
 
 
 @workload("torch", unit="item", shared=TrainOptions)
-def stacked_training(setting: Setting, options: TrainOptions, *, model: str = "resnet18") -> Arm:
+def ladder_training(setting: Setting, options: TrainOptions, *, model: str = "resnet18") -> Arm:
     """An epoch of training: ResNet-18 on image files that are decoded from disk, or BERT on token sequences in memory.
 
     It begins as a naive program does: one item at a time, loaded where it is learnt, the loss read in every step.
@@ -214,7 +214,7 @@ def stacked_training(setting: Setting, options: TrainOptions, *, model: str = "r
 
 
 @workload("torch", unit="image", shared=TrainOptions)
-def stacked_training_resnet50(setting: Setting, options: TrainOptions) -> Arm:
+def ladder_training_resnet50(setting: Setting, options: TrainOptions) -> Arm:
     """An epoch of training ResNet-50 v1.5 on random images in the host's memory, sent to the device in every step.
 
     64 images of 32×32 pixels at small size, which take about a second on two cores, 256 of 224×224 at full.

@@ -148,7 +148,7 @@ class ProgramLoop(TorchTrainingLoop):
                 yield OWN_STEP + why
         if options.amp == "fp16":
             yield OWN_STEP + "makes the backward pass, in which float16 needs a gradient scaler"
-        if options.relief == "silent":
+        if options.ablation == "silent":
             yield OWN_STEP + "reads its loss where it wants to"
 
     def _is_own(self, option: str) -> bool:
@@ -180,7 +180,7 @@ class ProgramLoop(TorchTrainingLoop):
             "log_interval": lambda: 0,
             "log_by": lambda: "none",
             "loading": lambda: "blocking",
-            "relief": lambda: "none",
+            "ablation": lambda: "none",
         }
         return values[option]() if option in values else None
 

@@ -17,7 +17,7 @@ LADDER = find_technique("numpy", "ladder")
 
 
 def build(**options: Any) -> Arm:
-    return find_workload("stacked-chain").build(Setting(), **options)
+    return find_workload("ladder-chain").build(Setting(), **options)
 
 
 @pytest.mark.parametrize("level", LADDER.levels)

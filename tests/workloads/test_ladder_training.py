@@ -20,11 +20,11 @@ framework = load("torch")
 
 
 def build(**options: Any) -> Arm:
-    return find_workload("stacked-training").build(Setting(cores=2), model="bert", device="cpu", **options)
+    return find_workload("ladder-training").build(Setting(cores=2), model="bert", device="cpu", **options)
 
 
 def build_in_memory(**options: Any) -> Arm:
-    return find_workload("stacked-training-resnet50").build(Setting(), device="cpu", **options)
+    return find_workload("ladder-training-resnet50").build(Setting(), device="cpu", **options)
 
 
 def test_reading_the_loss_changes_nothing_and_batches_do() -> None:
@@ -48,7 +48,7 @@ def test_what_the_workload_does_not_have_says_so() -> None:
     with pytest.raises(Unavailable, match="the model has no convolutions"):
         build(memory_format="channels-last")
     with pytest.raises(BadInput, match="unknown model 'gpt'; expected one of: resnet18, bert"):
-        find_workload("stacked-training").build(Setting(), model="gpt")
+        find_workload("ladder-training").build(Setting(), model="gpt")
 
 
 @pytest.mark.slow

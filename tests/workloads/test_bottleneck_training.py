@@ -19,7 +19,7 @@ from accelbench.measuring.checks import output as check
 from accelbench.workloads.torch.data import Photographs
 
 framework = load("torch")
-relief = find_technique("torch", "relief")
+ablation = find_technique("torch", "ablation")
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def built(images: Path) -> Iterator[Any]:
 
     def build(level: str = "none", **options: Any) -> Arm:
         def with_more(**more: Any) -> Arm:
-            return find_workload("burdened-training").build(Setting(data_dir=images), **options, **more)
+            return find_workload("bottleneck-training").build(Setting(data_dir=images), **options, **more)
 
-        arms.append(relief.apply(with_more, level))
+        arms.append(ablation.apply(with_more, level))
         return arms[-1]
 
     yield build
@@ -78,7 +78,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seen
 
 
-@pytest.mark.parametrize("level", relief.same_output)
+@pytest.mark.parametrize("level", ablation.same_output)
 @pytest.mark.parametrize("model", ["cnn", pytest.param("resnet18", marks=pytest.mark.slow)])
 def test_training_comes_to_the_same_without_a_burden(built: Any, model: str, level: str) -> None:
     try:
@@ -123,7 +123,7 @@ def test_larger_batches_hold_the_same_images_in_fewer_steps(built: Any, decoded:
     arm.step()
     assert (arm.items, len(read)) == (12, 1)
     assert sorted(decoded) == list(range(12))
-    assert not relief.compared_at("larger-batch")
+    assert not ablation.compared_at("larger-batch")
 
 
 def test_a_batch_that_is_not_whole_is_left_out(built: Any) -> None:
