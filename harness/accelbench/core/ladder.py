@@ -70,7 +70,7 @@ def ladder(framework: str, name: str, *, start: Mapping[str, str], steps: Sequen
     Raises:
         BadInput: a technique is unknown, or its levels are compared between processes.
     """
-    named = {f"{ADDS}{technique.replace('_', '-')} {level}": (technique, level) for technique, level in steps}
+    named = {f"{ADDS}{hyphenate(technique)} {level}": (technique, level) for technique, level in steps}
     order = ", ".join(rung.removeprefix(ADDS) for rung in named)
     declared = _ladder(framework, name, start, named, summary or f"One technique after another: {order}.")
     for technique in techniques_of(declared):

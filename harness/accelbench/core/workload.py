@@ -13,6 +13,7 @@ from accelbench.core.arm import Arm, require_arm
 from accelbench.core.technique import place_of_caller, refuse_taken_name, summary_of
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import reason
+from accelbench.text import hyphenate
 
 Size = Literal["small", "full"]
 
@@ -198,7 +199,7 @@ def workload(*frameworks: str, unit: str, shared: type | None = None) -> Callabl
     def declare(declared: Callable[..., Any]) -> Workload:
         return register_workload(
             Workload(
-                name=declared.__name__.replace("_", "-"),
+                name=hyphenate(declared.__name__),
                 frameworks=frameworks,
                 unit=unit,
                 summary=summary_of(declared),

@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from accelbench.doctor.facts import TITLES, Facts, FrameworkFacts, number
 from accelbench.measuring.workers.interpreter import variable_of
 from accelbench.schema.nvml import GpuState
+from accelbench.text import hyphenate
 from accelbench.units import percent, plural, seconds, significant, size
 
 Rule = Callable[[Facts], Iterator[str]]
@@ -41,9 +42,7 @@ def find_notes(facts: Facts) -> list[Finding]:
 
 def run_rules(rules: Sequence[Rule], facts: Facts) -> list[Finding]:
     """Return the findings of the rules, in the order of the rules."""
-    return [
-        Finding(name=rule.__name__.replace("_", "-"), sentence=sentence) for rule in rules for sentence in rule(facts)
-    ]
+    return [Finding(name=hyphenate(rule.__name__), sentence=sentence) for rule in rules for sentence in rule(facts)]
 
 
 # The oldest driver branch that runs every release of a major version of CUDA. Source: table "Minimum Required Driver

@@ -310,8 +310,8 @@ def runs_to_separate(differences: Sequence[Difference]) -> str:
     ]
     if not runs:
         return ""
-    more = f", and {units.count(len(runs) - _MAX_NAMED)} more, one change at a time" if len(runs) > _MAX_NAMED else ""
-    return f"{', '.join(f'a run with {run}' for run in runs[:_MAX_NAMED])}{more}"
+    listed = list_some((f"a run with {run}" for run in runs), _MAX_NAMED)
+    return f"{listed}, one change at a time" if len(runs) > _MAX_NAMED else listed
 
 
 @lru_cache(maxsize=4096)

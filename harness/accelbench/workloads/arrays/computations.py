@@ -13,6 +13,7 @@ import numpy as np
 from accelbench.core import Arm, Setting, Work, Workload, register_workload, workload
 from accelbench.core.technique import summary_of
 from accelbench.errors import BadInput
+from accelbench.text import hyphenate
 from accelbench.workloads.arrays.libraries import INPUT_SETS, Compute, Operands, check_elements, find_library
 from accelbench.workloads.data.rotation import Rotation
 
@@ -43,7 +44,7 @@ class Computation:
     @property
     def name(self) -> str:
         """The workload's name."""
-        return self.formula.__name__.replace("_", "-")
+        return hyphenate(self.formula.__name__)
 
     def shape(self, elements: int) -> tuple[int, ...]:
         """Return the shape of each operand."""
