@@ -35,10 +35,9 @@ from accelbench.history.observations import (
     set_types,
 )
 from accelbench.locations import Entry, ResultStore, open_store
-from accelbench.results.load import Result, as_result, nothing_in
+from accelbench.results.load import Result, nothing_in, result_in
 from accelbench.schema.result import SCHEMA_VERSION
-from accelbench.schema.result_json import PARTS, from_json
-from accelbench.schema.safe_json import document_in, printable, unreadable_in_one_line
+from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import count, plural
 
@@ -129,19 +128,11 @@ def _read_batches(
             for entry in batch:
                 address = storage.address(entry.name)
                 try:
-                    results.append((entry, opened.get(address) or _parse(entry, address, contents[entry.name])))
+                    results.append((entry, opened.get(address) or result_in(contents[entry.name], entry.name, address)))
                 except UnreadableResult as error:
                     unreadable.append(error)
             yield results
             progress.update(len(batch))
-
-
-def _parse(entry: Entry, address: str, content: bytes | UnreadableResult) -> Result:
-    if isinstance(content, UnreadableResult):
-        raise content
-    with unreadable_in_one_line(address):
-        document = document_in(content, *PARTS, "datetime") or {}
-    return as_result(entry.name, document.get("datetime"), from_json(document, source=address))
 
 
 def _tabulate(batch: Sequence[tuple[Entry, Result]]) -> _Files:

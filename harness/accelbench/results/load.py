@@ -52,6 +52,17 @@ def as_result(path: PurePath | str, taken: Any, run: Run) -> Result:
     )
 
 
+def result_in(data: bytes | UnreadableResult, name: str, address: str) -> Result:
+    """Return the result in a file's content, or raise why it could not be read.
+
+    Raises:
+        UnreadableResult: it is truncated, of a newer schema or not ours.
+    """
+    document = _parse(data, address, *PARTS, "datetime")
+    result = as_result(name, document.get("datetime"), from_json(document, source=address))
+    return replace(result, path=address)  # which need not end in the file's name
+
+
 def as_time(text: Any) -> datetime | None:
     """Return an ISO time; one without a zone is in UTC, as pytest-benchmark writes it."""
     try:
@@ -95,7 +106,7 @@ def find_results(location: Path | str) -> Found:
     results, unreadable = [], []
     for entry in storage.entries():
         try:
-            results.append(_opened(storage, entry))
+            results.append(_open(storage, entry))
         except UnreadableResult as error:
             unreadable.append(error)
     if not results:
@@ -121,7 +132,7 @@ def find_newest(location: Path | str) -> Found:
     # Looks at the next of a series when it has used up the last.
     for *_, entry in merge(*ordered, key=lambda each: each[:2], reverse=True):
         try:
-            return Found(results=[_opened(storage, entry)], unreadable=unreadable)
+            return Found(results=[_open(storage, entry)], unreadable=unreadable)
         except UnreadableResult as error:
             unreadable.append(error)
     raise nothing_in(storage.location, unreadable)
@@ -170,18 +181,20 @@ def _newest_first(
     yield from ((_EARLIEST, _number(entry), entry) for entry in timeless)
 
 
-def _opened(storage: ResultStore, entry: Entry) -> Result:
-    document = _document(storage, entry, *PARTS, "datetime")
-    address = storage.address(entry.name)
-    result = as_result(entry.name, document.get("datetime"), from_json(document, source=address))
-    return replace(result, path=address)  # which need not end in the file's name
+def _open(storage: ResultStore, entry: Entry) -> Result:
+    (data,) = storage.read([entry])
+    return result_in(data, entry.name, storage.address(entry.name))
 
 
 def _document(storage: ResultStore, entry: Entry, *names: str) -> dict[str, Any]:
     (data,) = storage.read([entry])
+    return _parse(data, storage.address(entry.name), *names)
+
+
+def _parse(data: bytes | UnreadableResult, address: str, *names: str) -> dict[str, Any]:
     if isinstance(data, UnreadableResult):
         raise data
-    with unreadable_in_one_line(storage.address(entry.name)):
+    with unreadable_in_one_line(address):
         return document_in(data, *names) or {}
 
 
