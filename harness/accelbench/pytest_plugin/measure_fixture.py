@@ -1,21 +1,47 @@
-"""The body of the ``measure`` fixture: a call becomes the test's outcome and pytest-benchmark's rounds.
+"""What a call of ``measure`` does: first it says what the trial is, and later it reports the test's arm of it.
 
-pytest-benchmark receives the measured blocks through its own fixture, whose timer replays them.
+A run visits all of its trials several times, so it must know all of them before the first visit. Therefore a trial's
+first test runs up to that call beforehand, and its lines before the call run twice. In the report, the arm becomes the
+test's outcome and pytest-benchmark's rounds: its own fixture receives the measured blocks, which its timer replays.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from accelbench.core import Workload
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.pytest_plugin.collection import function_id
 from accelbench.pytest_plugin.session import Session
 from accelbench.schema.result import SKIPPED, ArmRecord
+
+
+def plan_requests(session: pytest.Session, own: Session) -> None:
+    """Run tests without reporting them until each trial has been asked for, or none of its tests has asked."""
+    items = [item for item in session.items if item.nodeid in own.trials]
+    own.is_planning = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are reported when the tests run for good
+            for item in items:
+                if own.trials[item.nodeid].id not in own.requests:
+                    session._setupstate.teardown_exact(item)  # noqa: SLF001  what this item does not share
+                    runtestprotocol(item, log=False, nextitem=_sibling(item, items))
+            session._setupstate.teardown_exact(session.items[0])  # noqa: SLF001
+    finally:
+        own.is_planning = False
+
+
+def _sibling(item: pytest.Item, items: list[pytest.Item]) -> pytest.Item | None:
+    """Return another test, of the same module if there is one, so that this module's fixtures stay for it."""
+    others = [each for each in items if each is not item]
+    return next((each for each in others if each.path == item.path), next(iter(others), None))
 
 
 class ReplayClock:

@@ -19,9 +19,8 @@ from accelbench.pytest_plugin.collection import (
     techniques_of_test,
 )
 from accelbench.pytest_plugin.markers import FACTORIAL, TOGGLES, uses_accelbench
-from accelbench.pytest_plugin.measure_fixture import ReplayClock, install_clock, measure_arm
+from accelbench.pytest_plugin.measure_fixture import ReplayClock, install_clock, measure_arm, plan_requests
 from accelbench.pytest_plugin.options import Options, RunConfig, add_options, count_images, image_lines, read_options
-from accelbench.pytest_plugin.planning import plan_requests
 from accelbench.pytest_plugin.session import UNFINISHED_STATUS, Session
 from accelbench.pytest_plugin.storage import HOST, Storage, keeps_results, without_readings
 from accelbench.pytest_plugin.terminal import (
