@@ -21,7 +21,7 @@ from accelbench.measuring.checks.background_work import StepEnd, threads_and_pro
 from accelbench.measuring.checks.idle_baseline import processor_clock_beside
 from accelbench.measuring.checks.placement import gpu_uuids, label_of
 from accelbench.measuring.checks.process_state import SharedStateCheck
-from accelbench.measuring.costs import alone, resources
+from accelbench.measuring.costs import resource_passes, resources
 from accelbench.measuring.interference import InterferenceMonitor
 from accelbench.measuring.referee import Examination, Referee, StoppedError, Stopwatch
 from accelbench.measuring.statistics import fewest_pairs_of
@@ -322,7 +322,7 @@ class TrialRun:
     def _read_device_clock(self, arm_run: ArmRun) -> None:
         self.on_progress(f"{arm_run.name}: device clock")
         with arm_run.failing(self.framework), self.spending.charge("price passes"):
-            alone.time_on_device(arm_run, self.framework, self.stopwatch)
+            resource_passes.time_on_device(arm_run, self.framework, self.stopwatch)
 
     @property
     def _counts_energy(self) -> bool:
@@ -333,7 +333,7 @@ class TrialRun:
     def _ending(self, arm_run: ArmRun, build: Callable[[], None]) -> StepEnd:
         """Build an arm alone in the process and run its checked steps."""
         if self.plan.prices:
-            return alone.measure_memory(arm_run, self.framework, build, self.stopwatch)
+            return resource_passes.measure_memory(arm_run, self.framework, build, self.stopwatch)
         build()
         return StepEnd(arm_run.built, self.framework, self.stopwatch)
 
@@ -348,13 +348,13 @@ class TrialRun:
                 self.checks.judge_end(arm_run, ending, bystanders)
                 if arm_run.ok and self._counts_energy:
                     self.on_progress(f"{arm_run.name}: energy")
-                    alone.measure_energy(arm_run, self.framework, self.stopwatch)
+                    resource_passes.measure_energy(arm_run, self.framework, self.stopwatch)
                 arm_run.close()
             finally:
                 self.framework.empty_cache()
         if arm_run.ok and arm_run.watched:
             self.on_progress(f"{arm_run.name}: utilisation")
             with arm_run.failing(self.framework), self.spending.charge("price passes"):
-                alone.measure_utilisation(
+                resource_passes.measure_utilisation(
                     arm_run, self.framework, build, self.stopwatch, cores=self.trial.setting.cores
                 )
