@@ -1,16 +1,19 @@
-"""Ask for advice about every program in examples/: `python -m studies.example_advice --write` (about ten minutes).
+"""Ask for advice about every program in examples/: `python -m studies.example_advice --write` (about 15 minutes).
 
-Each is asked about as a user would ask, by a command in a process of its own. What the commands print is put into
-docs/examples.md, with the machine, the date, and the wall time of each command.
+Each is asked about as a newcomer would ask: in a fresh virtual environment with an empty cache folder, into which this
+checkout and what the program needs are installed. What the commands print is put into docs/examples.md, with the
+machine, the date, and the wall times of the installation and of the command.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,53 +26,91 @@ from studies.marked_tables import write_tables
 CHECKOUT = Path(__file__).parents[1]
 PAGE = CHECKOUT / "docs" / "examples.md"
 BUDGET = "2m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A program in examples/: the title of its section, and what is installed to ask about it."""
+
+    title: str
+    needs: tuple[str, ...]
+
+
 PROGRAMS = {
-    "vision_transformer.py": "A vision transformer on JPEG files, with random crops",
-    "trainer.py": "The Trainer of transformers",
-    "lightning_digits.py": "Lightning",
-    "keras_fit.py": "Keras",
-    "simulation.py": "A simulation in NumPy",
+    "vision_transformer.py": Example(
+        title="A vision transformer on JPEG files, with random crops", needs=(".[torch]",)
+    ),
+    "trainer.py": Example(title="The Trainer of transformers", needs=(".[torch]", "accelerate")),
+    "lightning_digits.py": Example(title="Lightning", needs=(".[torch]", "lightning")),
+    "keras_fit.py": Example(title="Keras", needs=(".[tensorflow]",)),
+    "simulation.py": Example(title="A simulation in NumPy", needs=(".",)),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a command printed, and its wall time in seconds."""
+    """The commands of a newcomer, what the last one printed, and the wall times in seconds."""
 
+    install: str
     command: str
     answer: str
+    install_s: float
     took_s: float
 
 
 def ask(program: str, budget: str = BUDGET) -> Asked:
-    """Ask for advice about an example.
+    """Ask for advice about an example in a fresh environment.
 
     Raises:
-        subprocess.CalledProcessError: the command failed.
+        subprocess.CalledProcessError: a command failed.
     """
-    arguments = ["advise", f"examples/{program}:build", "--budget", budget]
-    start_s = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "accelbench", *arguments], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True
+    needs, arguments = PROGRAMS[program].needs, ["advise", f"examples/{program}:build", "--budget", budget]
+    with tempfile.TemporaryDirectory(prefix="example-") as folder:
+        python = Path(folder) / "bin" / "python"
+        start_s = time.perf_counter()
+        _run([sys.executable, "-m", "venv", folder])
+        _run([python, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *needs])
+        installed_s = time.perf_counter()
+        answer = _run([python, "-m", "accelbench", *arguments], XDG_CACHE_HOME=f"{folder}/cache")
+        end_s = time.perf_counter()
+    return Asked(
+        install=f"pip install {' '.join(map(_quoted, needs))}",
+        command=" ".join(["accelbench", *arguments]),
+        answer=answer.rstrip(),
+        install_s=installed_s - start_s,
+        took_s=end_s - installed_s,
     )
-    took_s = time.perf_counter() - start_s
-    return Asked(command=" ".join(["accelbench", *arguments]), answer=done.stdout.rstrip(), took_s=took_s)
+
+
+def _run(command: Sequence[str | Path], **variables: str) -> str:
+    """Run a command in the checkout, and return what it prints."""
+    done = subprocess.run(
+        command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | variables
+    )
+    return done.stdout
+
+
+def _quoted(need: str) -> str:
+    return f'"{need}"' if "[" in need else need
 
 
 def section(program: str, asked: Asked) -> Iterator[str]:
     """Yield the lines of one example's section."""
-    yield f"## {PROGRAMS[program]}"
+    yield f"## {PROGRAMS[program].title}"
     yield ""
-    yield f"[`examples/{program}`](../examples/{program}). The command took {minutes(asked.took_s)}."
+    total, install, took = map(minutes, (asked.install_s + asked.took_s, asked.install_s, asked.took_s))
+    yield f"[`examples/{program}`](../examples/{program})."
+    yield f"From an empty shell to this answer: {total}, of which {install} to install and {took} for the command."
     yield ""
     yield "```text"
+    yield f"$ {asked.install}"
     yield f"$ {asked.command}"
     yield asked.answer
     yield "```"
     yield ""
 
 
-def page(budget: str, programs: list[str]) -> Iterator[str]:
+def page(budget: str, programs: Iterable[str]) -> Iterator[str]:
     """Ask about examples, and yield the lines of their sections."""
     yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
     yield ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Any
 
 from fake_device import FakeClock
 
@@ -15,17 +16,18 @@ from accelbench.advise.space import Axis, Configuration, SearchSpace
 from accelbench.measuring.statistics import fewest_pairs
 
 OVERHEAD_S = 0.05  # of building, checking and pricing an arm
+CHECKED_STEPS = 6  # of an arm in each build, which are no pairs
 START_S = 8.0  # of a worker, before a program's baseline is measured
 SLOW_START_S = 12.0  # of compiling one
 FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
 Speedup = Callable[[Mapping[str, str]], float]
 
 
-def axis(name: str, *levels: str, computes_other: bool = False, slow: tuple[str, ...] = ()) -> Axis:
+def axis(name: str, *levels: str, computes_other: bool = False, **facts: Any) -> Axis:
     """Return an axis whose levels cost no error."""
     computes = levels if computes_other else ("",) * len(levels)
     tolerances = (0.0,) * len(levels)
-    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=tolerances, slow=slow)
+    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=tolerances, **facts)
 
 
 class Surface:
@@ -64,9 +66,15 @@ class Surface:
         rounds = max(3, round(look_s * len(configurations) / sum(steps_s)))
         slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
         self.clock.advance(OVERHEAD_S * len(configurations) + slow_s + rounds * sum(steps_s))
+        return [self._observe(configurations, steps_s, rounds)]
+
+    def _observe(
+        self, configurations: Sequence[Configuration], steps_s: Sequence[float], rounds: int
+    ) -> dict[Configuration, Observation]:
+        """Return what one build of each shows."""
         built = [math.log(step_s) + self.rng.gauss(0, self.build_noise) for step_s in steps_s]
         taken = [[usual + self._disturbed() for _ in range(rounds)] for usual in built]
-        trial = {
+        return {
             each: Observation(
                 log_ratios=tuple(a - b for a, b in zip(taken[0], mine, strict=True)) if place else (),
                 step_s=steps_s[place],
@@ -75,32 +83,35 @@ class Surface:
             )
             for place, (each, mine) in enumerate(zip(configurations, taken, strict=True))
         }
-        return [trial]
 
     def judge(
-        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+        self, configurations: Sequence[Configuration], look_s: float, _: float
     ) -> list[dict[Configuration, Observation]]:
-        """As ``evaluate``, with half as many pairs again as decide where nothing is disturbed."""
-        steps_s = sum(self.step_s / self.of(each) for each in configurations)
-        return self.evaluate(
-            configurations, max(look_s, 1.5 * fewest_pairs(ALPHA) * steps_s / len(configurations)), patience_s
-        )
+        """As ``evaluate``, with the fewest pairs that decide, in two builds of what starts quickly."""
+        steps_s = [self.step_s / self.of(each) for each in configurations]
+        builds = 1 if len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations)) else 2
+        wanted = max(look_s * len(configurations), 1.5 * fewest_pairs(ALPHA) * sum(steps_s)) / sum(steps_s)
+        rounds = math.ceil(wanted / builds)
+        slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
+        overhead_s = builds * (OVERHEAD_S + CHECKED_STEPS * self.step_s) * len(configurations)
+        self.clock.advance(overhead_s + slow_s + builds * rounds * sum(steps_s))
+        return [self._observe(configurations, steps_s, rounds) for _ in range(builds)]
 
     def program_search(self, budget_s: float, **options: object) -> ProgramSearch:
         """Return a search for a user's program, whose start took a while."""
         start_s = self.clock()
         self.clock.advance(START_S)
-        return ProgramSearch(
-            space=self.space,
-            evaluate=self.evaluate,
-            judge=self.judge,
-            confirm=self.judge,
-            start_s=start_s,
-            budget_s=budget_s,
-            clock=self.clock,
-            rng=Random(self.rng.random()),
-            **options,
-        )
+        usual: dict[str, Any] = {
+            "space": self.space,
+            "evaluate": self.evaluate,
+            "judge": self.judge,
+            "confirm": self.judge,
+            "start_s": start_s,
+            "budget_s": budget_s,
+            "clock": self.clock,
+            "rng": Random(self.rng.random()),
+        }
+        return ProgramSearch(**usual | options)
 
     def _disturbed(self) -> float:
         burst = 1.0 if self.rng.random() < 0.02 else 0.0

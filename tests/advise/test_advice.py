@@ -79,13 +79,16 @@ OVER_PROGRAM = replace(
     changes={"amp": "bf16"},
     gain=judged(1.31, 1.2, 1.4, "faster"),
     alone=(
-        Alone(technique="amp", level="bf16", judgement=judged(1.3, 1.2, 1.4, "faster")),
+        Alone(technique="amp", level="bf16", judgement=judged(1.3, 1.2, 1.4, "faster"), pays=True),
         Alone(technique="amp", level="fp16", reason="wrong-output: the loss is not finite"),
-        Alone(technique="memory_format", level="channels-last", judgement=judged(1.0, 0.98, 1.02, "same")),
+        Alone(technique="memory_format", level="channels-last", judgement=judged(1.0, 0.98, 1.02, "same"), pays=False),
         Alone(technique="workers", level="2", judgement=judged(1.4, 0.0, math.inf, "undecided", 4), needed_s=30.0),
-        Alone(technique="threads", level="1", judgement=judged(1.01, 0.95, 1.04, "undecided")),
-        Alone(technique="workers", level="1", judgement=judged(0.9, 0.8, 0.98, "undecided")),
+        Alone(technique="threads", level="1", judgement=judged(1.01, 0.95, 1.04, "undecided"), pays=False),
+        Alone(technique="workers", level="1", judgement=judged(0.9, 0.8, 0.995, "undecided"), pays=False),
+        Alone(technique="attention", level="math", judgement=judged(0.7, 0.6, 0.8, "slower"), pays=False),
+        Alone(technique="batch_size", level="32", judgement=judged(1.03, 0.99, 1.07, "undecided"), needed_s=20.0),
         Alone(technique="compile", level="default", reason="no time to try it", needed_s=90.0),
+        Alone(technique="batch_size", level="8", reason="no time to try it", needed_s=9.0, is_unlikely=True),
     ),
     present={"amp": ("fp32",), "batch_size": ("16",)},
     enough_s=240.0,
@@ -96,12 +99,14 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
     text = as_text(OVER_PROGRAM)
     assert text.startswith("train.py:build (torch): amp bf16 is 1.31× (1.20–1.40) as fast as your program, per step.")
     assert (
-        "Each technique alone, over your program (3.0 % either way is the same):\n"
+        "Each technique alone, over your program (a gain below 5.0 % does not pay):\n"
         "  amp bf16                     1.30× (1.20–1.40)     faster\n"
-        "  memory-format channels-last  1.00× (0.980–1.02)    same\n"
+        "  memory-format channels-last  1.00× (0.980–1.02)    does not pay: the same\n"
         "  workers 2                    1.40× (no interval)   undecided, after only 4 pairs\n"
-        "  threads 1                    1.01× (0.950–1.04)    undecided, at most 4.0 % faster\n"
-        "  workers 1                    0.900× (0.800–0.980)  undecided, not faster\n"
+        "  threads 1                    1.01× (0.950–1.04)    does not pay: at most 4.0 % faster\n"
+        "  workers 1                    0.900× (0.800–0.995)  does not pay: not faster\n"
+        "  attention math               0.700× (0.600–0.800)  slower\n"
+        "  batch-size 32                1.03× (0.990–1.07)    undecided\n"
         "  amp fp16: wrong-output: the loss is not finite\n"
     ) in text
     assert "baseline" not in text
@@ -109,7 +114,11 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
 
 def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_it():
     text = as_text(OVER_PROGRAM)
-    assert "No time for: compile default.\n--budget 4m would try these and decide the rest, by estimate." in text
+    assert (
+        "No time for: compile default.\n"
+        "--budget 4m would try these and decide the rest, by estimate.\n"
+        "Not tried, since they seldom pay: batch-size 8."
+    ) in text
     assert "Your program has already: amp fp32, batch-size 16." in text
     decided = replace(OVER_PROGRAM, alone=OVER_PROGRAM.alone[:3], enough_s=None)
     assert "--budget" not in as_text(decided)

@@ -1,21 +1,25 @@
 """The search for a user's program, on surfaces on which every technique's effect is known."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from surfaces import Surface, axis
 
+from accelbench.advise.program_search import Iteration, find_whether_it_pays, times_to_decide
 from accelbench.advise.space import SearchSpace
 from accelbench.core import AS_IS
+from accelbench.measuring.statistics import Judgement
 
 PROGRAM = SearchSpace(
     (
-        axis("batch_size", AS_IS, "1", "2", "8", "32", computes_other=True),
-        axis("threads", AS_IS, "1"),
-        axis("amp", AS_IS, "bf16", "fp16"),
-        axis("memory_format", AS_IS, "channels-last"),
-        axis("compile", AS_IS, "default", "thorough", slow=("default", "thorough")),
-        axis("workers", AS_IS, "1", "2"),
+        axis("batch_size", AS_IS, "1", "2", "8", "32", computes_other=True, often_pays=True, present="4"),
+        axis("threads", AS_IS, "1", often_pays=True),
+        axis("amp", AS_IS, "bf16", "fp16", often_pays=True),
+        axis("memory_format", AS_IS, "channels-last", often_pays=True),
+        axis("compile", AS_IS, "default", "thorough", slow=("default", "thorough"), often_pays=True),
+        axis("workers", AS_IS, "1", "2", often_pays=True, loads=True),
+        axis("attention", AS_IS, "math"),
     )
 )
 EFFECTS = {
@@ -38,20 +42,28 @@ def speedup(levels):
     return product
 
 
-def judged(search):
-    return {(each.technique, each.level): each.judgement and each.judgement.verdict for each in search.list_alone()}
+def answers(search):
+    return {(each.technique, each.level): each.pays for each in search.list_alone()}
+
+
+FIRST_LEVELS = {
+    ("batch_size", "8"): False,
+    ("threads", "1"): False,
+    ("amp", "bf16"): True,
+    ("memory_format", "channels-last"): False,
+    ("compile", "default"): False,
+    ("workers", "1"): True,
+}
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("step_s", [0.02, 0.1])
-def test_two_minutes_decide_each_technique_alone_and_find_what_pays_together(seed, step_s):
-    surface = Surface(PROGRAM, speedup, seed=seed, noise=0.01, step_s=step_s)
+def test_two_minutes_answer_for_each_technique_whether_it_pays_and_find_what_pays_together(seed, step_s):
+    surface = Surface(PROGRAM, speedup, seed=seed, noise=0.01, build_noise=0.003, step_s=step_s)
     search = surface.program_search(120.0)
     best = search.run()
-    verdicts = judged(search)
-    usual = ("amp", "bf16"), ("memory_format", "channels-last"), ("compile", "default"), ("threads", "1")
-    assert [verdicts[each] for each in usual] == ["faster", "same", "slower", "slower"]
-    assert verdicts["workers", "2"] == "faster"
+    found = answers(search)
+    assert {each: found[each] for each in FIRST_LEVELS} == FIRST_LEVELS
     assert surface.of(best) > 1.5
     assert search.judge_gain(best).verdict == "faster"
     assert surface.clock() <= 1.2 * 120
@@ -62,7 +74,81 @@ def test_a_program_that_nothing_makes_faster_is_left_as_it_is(seed):
     surface = Surface(PROGRAM, lambda _: 1.0, seed=seed, noise=0.01, build_noise=0.003)
     search = surface.program_search(60.0)
     assert search.run() == PROGRAM.baseline
-    assert {"faster", "slower"}.isdisjoint(judged(search).values())
+    assert True not in answers(search).values()
+
+
+def test_an_answer_is_wrong_as_seldom_as_its_interval():
+    wrong, given = 0, 0
+    for seed in range(40):
+        effects = dict.fromkeys(EFFECTS, 1 + seed % 10 / 100)
+        surface = Surface(
+            PROGRAM,
+            lambda levels, effects=effects: math.prod(effects.get(each, 1.0) for each in levels.items()),
+            seed=seed,
+            noise=0.03,
+            build_noise=0.01,
+            step_s=0.1,
+        )
+        search = surface.program_search(120.0)
+        search.run()
+        for each, pays in answers(search).items():
+            if pays is not None:
+                given += 1
+                wrong += not (effects.get(each, 1.0) > 1.01 if pays else effects.get(each, 1.0) < 1.05)
+    assert given > 200
+    assert wrong <= 0.02 * given
+
+
+def judgement(speedup, low, high):
+    return Judgement(speedup=speedup, low=low, high=high, verdict="undecided", pairs=10)
+
+
+@pytest.mark.parametrize(
+    ("interval", "pays"),
+    [
+        ((1.3, 1.2, 1.4), True),
+        ((1.06, 1.02, 1.09), True),
+        ((1.02, 1.012, 1.04), False),
+        ((0.9, 0.8, 1.04), False),
+        ((1.02, 0.99, 1.06), None),
+        ((1.4, 0.0, math.inf), None),
+    ],
+)
+def test_a_gain_pays_unless_it_is_shown_to_be_below_five_percent(interval, pays):
+    assert find_whether_it_pays(judgement(*interval)) is pays
+
+
+@pytest.mark.parametrize(("interval", "times"), [((1.03, 0.97, 1.09), 9.3), ((1.1, 0.95, 1.25), 2.9)])
+def test_every_interval_can_be_narrowed_until_it_answers(interval, times):
+    assert times_to_decide(judgement(*interval)) == pytest.approx(times, rel=0.05)
+
+
+def test_what_compiles_for_too_long_is_given_up_with_a_sentence():
+    surface = Surface(PROGRAM, speedup, seed=0, noise=0.01)
+
+    class Over:
+        is_over = False
+
+        def __init__(self, seconds):
+            self.seconds = seconds
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.is_over = True
+
+    def interrupt(configurations, look_s, patience_s):
+        if any(map(PROGRAM.is_slow_to_start, configurations)):
+            surface.clock.advance(30.0)
+            raise KeyboardInterrupt
+        return surface.judge(configurations, look_s, patience_s)
+
+    search = surface.program_search(120.0, judge=interrupt, limit=Over)
+    assert surface.of(search.run()) > 1.5
+    (compiled,) = [each for each in search.list_alone() if (each.technique, each.level) == ("compile", "default")]
+    assert compiled.reason.startswith("it was not timed within ")
+    assert not search.interrupted
 
 
 @pytest.mark.parametrize("step_s", [0.5, 2.0])
@@ -89,3 +175,14 @@ def test_batch_sizes_above_the_programs_own_are_tried_first():
     sizes = axis("batch_size", AS_IS, "1", "4", "8", "32", "64")
     assert replace(sizes, present="16").by_promise() == ("32", "64", "8", "4", "1")
     assert sizes.by_promise() == ("64", "32", "8", "4", "1")
+
+
+def test_an_iteration_is_timed_in_parts_where_nothing_about_loading_is_switched():
+    alone = {next(iter(PROGRAM.changes(each))): each for each in PROGRAM.alone()}
+    loaded, computed = alone["workers"], alone["amp"]
+    iteration = Iteration()
+    iteration.note(32.0, 0.9, None, PROGRAM)
+    assert iteration.items_of([PROGRAM.baseline, loaded], PROGRAM) == 32
+    assert iteration.items_of([PROGRAM.baseline, computed], PROGRAM) == 4
+    iteration.note(32.0, 0.9, 4.0, PROGRAM)  # the program states how many batches an iteration has
+    assert iteration.items_of([PROGRAM.baseline, computed], PROGRAM) == 32

@@ -1,6 +1,8 @@
 """Which techniques apply to a user's program, over the program as it stands."""
 
 import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
@@ -84,3 +86,19 @@ def test_a_program_that_cannot_be_built_says_so_before_any_technique_is_tried():
     )
     with pytest.raises(BadInput, match="no data"):
         found(_switch("gait", "slow", "quick"), workload=broken)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaits:
+    """Options of which one stands for another technique."""
+
+    superseded: ClassVar[dict[str, str]] = {"gait": "reach sets the gait"}
+    gait: str = "slow"
+    reach: str = "short"
+
+
+def test_a_technique_for_which_another_one_stands_is_left_out_with_the_reason():
+    walk = replace(WALK, shared=Gaits, builder=lambda setting, gaits: Arm(step=lambda: (setting, gaits)))
+    techniques = found(_switch("gait", "slow", "quick"), _switch("reach", "short", "long"), workload=walk)
+    assert (techniques["gait"].levels, techniques["gait"].refused) == ((), {"*": "reach sets the gait"})
+    assert techniques["reach"].levels == (AS_IS, "short", "long")

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from accelbench.advise.program_search import ALONE_SHARE, SAME, Alone, ProgramSearch
+from accelbench.advise.program_search import ALONE_SHARE, SAME, WORTH, Alone, ProgramSearch
 from accelbench.advise.search import ALPHA, NOISE, OVERRUN, Search
 from accelbench.advise.space import Configuration, label_changes
 from accelbench.core import Levels, Trial, Workload, find_technique
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.statistics import Judgement
-from accelbench.price import describe_error
+from accelbench.price import describe_error, describe_first_call
 from accelbench.text import format_levels, hyphenate
 from accelbench.units import minutes, percent, plural, ratio, size, speedup
 
@@ -160,7 +160,7 @@ def build_advice(
 
 def _enough_s(alone: Iterable[Alone], budget_s: float) -> float | None:
     """Return the budget in whole minutes in which what is open would be decided, None if nothing is."""
-    needed_s = sum(each.needed_s for each in alone if each.needed_s is not None)
+    needed_s = sum(each.needed_s for each in alone if each.needed_s is not None and not each.is_unlikely)
     return 60.0 * math.ceil((budget_s + needed_s / ALONE_SHARE) / 60) if needed_s else None
 
 
@@ -235,9 +235,9 @@ def _nothing_pays(advice: Advice) -> str:
 
 def _alone(advice: Advice) -> Iterator[str]:
     judged = [each for each in advice.alone if each.judgement is not None]
-    rows = [_row_alone(each, each.judgement) for each in judged if each.judgement is not None]
+    rows = [_row_alone(each, each.judgement, advice.unit) for each in judged if each.judgement is not None]
     if rows:
-        yield f"Each technique alone, over your program ({percent(SAME)} either way is the same):"
+        yield f"Each technique alone, over your program (a gain below {percent(WORTH)} does not pay):"
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -249,31 +249,46 @@ def _alone(advice: Advice) -> Iterator[str]:
         yield f"  {', '.join(names)}: {why}"
 
 
-def _row_alone(each: Alone, judgement: Judgement) -> tuple[str, str, str]:
-    name = format_levels({each.technique: each.level})
-    verdict = str(judgement.verdict)
-    if judgement.verdict == "undecided":
-        if not (judgement.low > 0 and math.isfinite(judgement.high)):
-            verdict = f"undecided, after only {plural(judgement.pairs, 'pair')}"
-        elif judgement.high <= 1:
-            verdict = "undecided, not faster"
-        elif judgement.high < 1 + 2 * SAME:
-            verdict = f"undecided, at most {percent(judgement.high - 1)} faster"
-    return name, _ratio(judgement), verdict
+def _row_alone(each: Alone, judgement: Judgement, unit: str) -> tuple[str, str, str]:
+    repaid = "" if each.repaid_items is None else f"after about {plural(int(float(f'{each.repaid_items:.1g}')), unit)}"
+    answer = _answer_alone(each.pays, judgement), describe_first_call(each.cold_s, each.step_s, repaid)
+    return format_levels({each.technique: each.level}), _ratio(judgement), ", ".join(filter(None, answer))
+
+
+def _answer_alone(pays: bool | None, judgement: Judgement) -> str:
+    """Return in words whether a technique pays, as far as its interval shows it."""
+    low, high = judgement.low, judgement.high
+    if pays:
+        return "faster"
+    if pays is None:
+        is_open = low > 0 and math.isfinite(high)
+        return "undecided" if is_open else f"undecided, after only {plural(judgement.pairs, 'pair')}"
+    if high < 1 - NOISE:
+        return "slower"
+    if low > 1 - SAME and high < 1 + SAME:
+        return "does not pay: the same"
+    return f"does not pay: {f'at most {percent(high - 1)}' if high > 1 else 'not'} faster"
 
 
 def _open(advice: Advice) -> Iterator[str]:
     untried = [each for each in advice.alone if each.judgement is None and each.needed_s is not None]
     undecided = [each for each in advice.alone if each.judgement is not None and each.needed_s is not None]
-    if untried:
-        yield f"No time for: {', '.join(format_levels({each.technique: each.level}) for each in untried)}."
+    likely, unlikely = (_names(each for each in untried if each.is_unlikely == is_so) for is_so in (False, True))
+    if likely:
+        yield f"No time for: {likely}."
     if advice.enough_s is not None:
-        what = " and ".join(filter(None, ("try these" if untried else "", "decide the rest" if undecided else "")))
+        what = " and ".join(filter(None, ("try these" if likely else "", "decide the rest" if undecided else "")))
         yield f"--budget {round(advice.enough_s / 60)}m would {what}, by estimate."
+    if unlikely:
+        yield f"Not tried, since they seldom pay: {unlikely}."
     if advice.is_cut_short:
         yield f"The time was up after {minutes(advice.spent_s)}, in the middle of a trial that was not waited for."
     elif advice.interrupted:
         yield f"Interrupted before the {minutes(advice.budget_s)} of its budget were over."
+
+
+def _names(alone: Iterable[Alone]) -> str:
+    return ", ".join(format_levels({each.technique: each.level}) for each in alone)
 
 
 def _together(advice: Advice) -> Iterator[str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 from accelbench.advise.observations import Observation
-from accelbench.advise.program_search import SAME
+from accelbench.advise.program_search import SAME, Iteration
 from accelbench.advise.search import ALPHA
 from accelbench.advise.space import Configuration, SearchSpace
-from accelbench.core import OnProgress, Plan, Trial
+from accelbench.core import Contrast, OnProgress, Plan, Trial
 from accelbench.measuring.checks import output as check
-from accelbench.measuring.trial_result import TrialResult
+from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.workers.pool import Pool
 from accelbench.schema.result import WORKER_LOST, ArmRecord
 
@@ -21,21 +21,23 @@ SHARED_FAILURES = (*WORKER_LOST, "out-of-memory")  # one arm may cause this for 
 THREE_PAIRS_ALPHA = 0.5  # three pairs of one sign reject a fair coin at this level: the fewest that a look takes
 PRECISE = 0.1  # half-width of an interval at which a decided comparison gets no more pairs
 ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
+JUDGED_BUILDS = 2  # within a look that judges, so that there is a spread between builds
+REBUILDING_SHARE = 0.5  # of a look at most is spent on building once more
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
     """Evaluates configurations of a workload. ``trial`` holds everything that all evaluations have in common.
 
-    ``on_progress`` receives what is being done. ``items`` has those of the baseline's iteration, once it was measured:
-    a program that chooses the number of its batches chooses it once.
+    ``on_progress`` receives what is being done. ``iteration`` is that of the baseline, once it was measured: a program
+    that chooses the number of its batches chooses it once.
     """
 
     pool: Pool
     trial: Trial
     space: SearchSpace
     on_progress: OnProgress = lambda _: None
-    items: dict[str, float] = field(default_factory=dict)
+    iteration: Iteration = field(default_factory=Iteration)
 
     def __call__(
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
@@ -57,18 +59,20 @@ class Evaluator:
     ) -> list[dict[Configuration, Observation]]:
         """Time configurations as ``__call__`` does, but until each has a verdict or its seconds have passed.
 
-        The fewest pairs that decide are timed in any case. Outputs are compared; what only the first visit of a trial
-        measures, such as memory, is left to the configurations that pay.
+        The fewest pairs that decide are timed in any case, in two builds if that is quick. Outputs are compared;
+        what only the first visit of a trial measures, such as memory, is left to the configurations that pay.
         """
         return self._evaluate(
-            configurations, lambda arms: replace(self._deciding_plan(arms, look_s, patience_s), visit=1)
+            configurations, lambda arms: replace(self._deciding_plan(configurations, arms, look_s, patience_s), visit=1)
         )
 
     def judge_fully(
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
     ) -> list[dict[Configuration, Observation]]:
         """Time configurations as ``judge`` does, with every check, and weigh them for memory."""
-        return self._evaluate(configurations, lambda arms: self._deciding_plan(arms, look_s, patience_s))
+        return self._evaluate(
+            configurations, lambda arms: self._deciding_plan(configurations, arms, look_s, patience_s)
+        )
 
     def _evaluate(
         self, configurations: Sequence[Configuration], plan: Callable[[int], Plan]
@@ -79,9 +83,12 @@ class Evaluator:
         if len(others) > 1 and all(arm.outcome in SHARED_FAILURES for arm in measured.arms):
             halves = others[::2], others[1::2]
             return [*chain(*(self._evaluate([reference, *half], plan) for half in halves))]
-        if reference == self.space.baseline and measured.arms[0].items is not None:
-            self.items.setdefault("baseline", measured.arms[0].items)
-        return [dict(zip(configurations, _observe(measured), strict=True))]
+        baseline = measured.arms[0]
+        if reference == self.space.baseline and (items := baseline.items) and (timing := baseline.timing):
+            self.iteration.note(items, timing.median_s, trial.setting.items, self.space)
+            self.iteration.rebuild_s = timing.build_s + timing.cold_s
+        parts = self.iteration.parts if trial.setting.items in (None, self.iteration.items) else 1
+        return [dict(zip(configurations, build, strict=True)) for build in _observe(measured, parts)]
 
     def find_error(self, configuration: Configuration) -> str:
         """Run a configuration once, and return why it does not run, "" where it does."""
@@ -99,16 +106,21 @@ class Evaluator:
         return "" if is_same else "two runs from the same start did not give the same bits"
 
     def _trial(self, configurations: Sequence[Configuration], plan: Plan) -> Trial:
-        setting = replace(self.trial.setting, items=self.items.get("baseline"))
+        setting = replace(self.trial.setting, items=self.iteration.items_of(configurations, self.space))
         arms = tuple(self.space.levels(each) for each in configurations)
         return replace(self.trial, arms=arms, plan=plan, setting=setting)
 
-    def _deciding_plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
+    def _deciding_plan(
+        self, configurations: Sequence[Configuration], arms: int, look_s: float, patience_s: float
+    ) -> Plan:
+        is_slow = any(map(self.space.is_slow_to_start, configurations))
+        is_slow = is_slow or self.iteration.rebuild_s > REBUILDING_SHARE * look_s
         return replace(
             self._plan(arms, look_s, patience_s),
+            builds=1 if is_slow or len(configurations) == 1 else JUDGED_BUILDS,
             budget_s=look_s,
             min_span_s=0.0,
-            alpha=ALPHA * max(1, arms - 1),
+            alpha=ALPHA * (arms - 1) if arms > 1 else THREE_PAIRS_ALPHA,  # nothing is decided about a lone one
             noise=SAME,
             half_width=PRECISE,
         )
@@ -125,11 +137,26 @@ class Evaluator:
         )
 
 
-def _observe(result: TrialResult) -> list[Observation]:
-    return [_observe_arm(arm, result.log_ratios(place)) for place, arm in enumerate(result.arms)]
+def _observe(result: TrialResult, parts: int) -> list[list[Observation]]:
+    """Return the observations of each arm, for each build of them; a lone arm has one."""
+    by_build = [_by_build(result.pairs.get(Contrast(place, 0))) for place in range(len(result.arms))]
+    return [
+        [
+            _observe_arm(arm, builds[number] if number < len(builds) else (), parts)
+            for arm, builds in zip(result.arms, by_build, strict=True)
+        ]
+        for number in range(max(1, *map(len, by_build)))
+    ]
 
 
-def _observe_arm(arm: ArmRecord, log_ratios: tuple[float, ...]) -> Observation:
+def _by_build(pairs: Pairs | None) -> list[tuple[float, ...]]:
+    if pairs is None:
+        return []
+    ends = *pairs.build_starts, len(pairs.log_ratios)
+    return [pairs.log_ratios[start:end] for start, end in pairwise((0, *ends))]
+
+
+def _observe_arm(arm: ArmRecord, log_ratios: tuple[float, ...], parts: int) -> Observation:
     if not log_ratios and arm.effect is not None:  # it did not fit beside the baseline and was timed separately
         log_ratios = (math.log(arm.effect.speedup),)
     price = arm.price
@@ -137,8 +164,9 @@ def _observe_arm(arm: ArmRecord, log_ratios: tuple[float, ...]) -> Observation:
         outcome=arm.outcome,
         reason=_reason(arm),
         log_ratios=log_ratios,
-        items=arm.items,
-        step_s=arm.timing.median_s if arm.timing else None,
+        items=arm.items and arm.items / parts,
+        step_s=arm.timing.median_s / parts if arm.timing else None,
+        cold_s=arm.timing.cold_s if arm.timing else None,
         memory_bytes=(price.allocator_peak_bytes or price.peak_rss_bytes) if price else None,
         error=price.error if price else None,
     )

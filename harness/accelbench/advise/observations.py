@@ -21,7 +21,8 @@ class Observation:
     """What one trial showed of a configuration.
 
     ``log_ratios`` are its log speedups per item over the first configuration of the trial, one for each round; the
-    first itself has none. ``reason`` says why it was not measured, "" where it was.
+    first itself has none. ``reason`` says why it was not measured, "" where it was. ``step_s`` are the seconds of a
+    step of ``items``, ``cold_s`` those of the first call.
     """
 
     outcome: Outcome = "measured"
@@ -29,6 +30,7 @@ class Observation:
     log_ratios: tuple[float, ...] = ()
     items: float | None = None
     step_s: float | None = None
+    cold_s: float | None = None
     memory_bytes: float | None = None
     error: float | None = None
 
@@ -53,7 +55,7 @@ class Observations:
 
     ``first_looks`` has the first observation of each configuration. ``eliminated`` maps the configurations that are
     out to the reason. ``trials`` are the log ratios of all trials, ``final_trials`` of those since the elimination
-    began.
+    began. ``steps_s`` has the latest time of a step of each.
     """
 
     baseline: Configuration
@@ -61,6 +63,7 @@ class Observations:
     eliminated: dict[Configuration, str] = field(default_factory=dict)
     trials: list[LogRatios] = field(default_factory=list)
     final_trials: list[LogRatios] = field(default_factory=list)
+    steps_s: dict[Configuration, float] = field(default_factory=dict)
     _finalists: int = 0  # until the elimination begins
     _estimates: dict[Configuration, float] = field(default_factory=dict)  # until the next trial
 
@@ -74,6 +77,8 @@ class Observations:
             self.final_trials.append(self.trials[-1])
         self._estimates.clear()
         for configuration, observation in trial.items():
+            if observation.step_s is not None:
+                self.steps_s[configuration] = observation.step_s
             first = self.first_looks.setdefault(configuration, observation)
             if first.memory_bytes is None and observation.memory_bytes is not None:
                 self.first_looks[configuration] = replace(first, memory_bytes=observation.memory_bytes)
@@ -110,17 +115,20 @@ class Observations:
         shared, each = _log_ratios_of(trials, candidate, other), alpha / max(1, math.comb(rivals, 2))
         return judge_groups(shared, alpha=each, noise=noise, spread=self._spread()) if shared else None
 
-    def judge_over_baseline(self, candidate: Configuration, *, alpha: float, noise: float) -> Judgement | None:
+    def judge_over_baseline(
+        self, candidate: Configuration, *, alpha: float, noise: float, every_trial: bool = False
+    ) -> Judgement | None:
         """Return the judgement of one candidate against the baseline, or None where no trial had both.
 
-        The trials of the elimination decide, where there are any. The spread between builds is that of all trials;
+        The trials of the elimination decide, where there are any, since earlier ones chose the finalists. What is
+        judged whether or not it was chosen rests on ``every_trial``. The spread between builds is that of all trials;
         where too few of them tell it, the judgement holds for the builds that were timed.
         """
-        shared = _log_ratios_of(self.final_trials, candidate, self.baseline)
+        shared = [] if every_trial else _log_ratios_of(self.final_trials, candidate, self.baseline)
         shared = shared or _log_ratios_of(self.trials, candidate, self.baseline)
-        if not shared:
+        if not any(map(len, shared)):
             return None
-        spread = self._spread()
+        spread = spread_between(self.trials) if every_trial else self._spread()
         if spread.freedom < MIN_FREEDOM:
             return judge_groups([np.concatenate(shared)], alpha=alpha, noise=noise)
         return judge_groups(shared, alpha=alpha, noise=noise, spread=spread)

@@ -7,10 +7,11 @@ program with the pairs that a verdict needs, those that pay are combined, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 
+from accelbench.advise.observations import Observation
 from accelbench.advise.search import (
     ALPHA,
     FINAL_PATIENCE,
@@ -21,43 +22,121 @@ from accelbench.advise.search import (
     NoBaseline,
     Search,
 )
-from accelbench.advise.space import Configuration
-from accelbench.certainty import times_the_pairs
+from accelbench.advise.space import Axis, Configuration, SearchSpace
+from accelbench.advise.time_limit import TimeLimit
 from accelbench.measuring.statistics import Judgement, fewest_pairs
-from accelbench.units import plural
+from accelbench.units import minutes, plural
 
-SAME = 0.03  # speedups within this fraction of 1 count as the same: less is not worth a change of a program
+SAME = 0.03  # speedups within this fraction of 1 count as the same
+WORTH = 0.05  # a gain below this does not pay for a change of a program
 ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a first look at each
-AGAIN_SHARE = 0.7  # likewise, with a second look at what is undecided
+COMPILE_SHARE = 0.75  # of the budget, by which what compiles must have been timed
+AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
-# Techniques that usually pay, where they pay at all, in the order in which they are tried. The others follow.
-USUAL = (
-    *("amp", "mixed_precision", "dtype", "workers", "memory_format", "threads", "batch_size"),
-    *("pin_memory", "loop", "optimizer"),
-)
 FINAL_ROUNDS = 3
 MAX_FINALISTS = 4
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
-OVERHEAD_S, OVERHEAD_STEPS = 0.5, 6  # of an arm beside its timing, until the first group was timed
-FIRST_GROUP = 3  # candidates of the group that shows what an arm costs
-SPARE = 1.5  # times the seconds of the fewest pairs, since some pairs are disturbed
+OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
+FIRST_GROUP = 4  # candidates of the group that shows what an arm costs
+SPARE = 1.5  # times the seconds of the fewest pairs: an answer then stands although one pair was disturbed
+SHORT_S = 0.1  # of an iteration: shorter ones would show how an epoch begins
 MUCH_SLOWER = "slower: a step takes about four times as long as your program's, or more"
+# The order in which levels are tried: the first ones of techniques that often pay, their next ones, others, and last
+# the unlikely ones.
+FIRST, OFTEN, SELDOM, LAST = range(4)
+FEW_TIMES = 3  # the fewest pairs that decide: with fewer, an interval does not narrow as it does with many
 MOST_TIMES = 20.0  # the pairs so far: where a verdict needs more, no budget is named
+
+
+@dataclass(kw_only=True)
+class Iteration:
+    """An iteration of the baseline: its items, None where they are not known, and in how many parts it is timed.
+
+    A program chooses an iteration that is long enough to show how its batches are loaded. Where nothing of that is
+    switched, a part of it is timed, so that there are more pairs in the same time. ``rebuild_s`` are the seconds of
+    building the baseline and of its first call.
+    """
+
+    items: float | None = None
+    parts: int = 1
+    rebuild_s: float = 0.0
+
+    def items_of(self, configurations: Iterable[Configuration], space: SearchSpace) -> float | None:
+        """Return the items of an iteration in a trial of these configurations."""
+        if self.items is None or any(map(space.loads_otherwise, configurations)):
+            return self.items
+        return self.items / self.parts
+
+    def note(self, items: float, step_s: float, wanted: float | None, space: SearchSpace) -> None:
+        """Note the items of a baseline's iteration and its seconds, where so many items were ``wanted``.
+
+        A part has one of the program's batches at least. A program that states the number of its batches keeps it.
+        """
+        if self.items is not None:
+            self.parts = self.parts if wanted in (None, items) else 1
+            return
+        self.items = items
+        batches = next((items / int(axis.present) for axis in space.axes if _has_batch_size(axis)), 1.0)
+        if any(axis.loads for axis in space.axes):
+            while step_s / (2 * self.parts) >= SHORT_S and batches / (2 * self.parts) >= 1:
+                self.parts *= 2
+
+
+def _has_batch_size(axis: Axis) -> bool:
+    return axis.technique == "batch_size" and axis.present.isdecimal()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
     """One technique at one level, alone over the program.
 
-    ``judgement`` is None where it was not timed: ``reason`` says why. ``needed_s`` are the seconds that a verdict would
-    take beyond those spent, by estimate, None where there is a verdict or none can be had.
+    ``judgement`` is None where it was not timed: ``reason`` says why. ``pays`` answers whether it is worth a change of
+    the program: None where that is undecided. Then ``needed_s`` are the seconds that an answer would take beyond those
+    spent, by estimate, None where none can be had. ``cold_s`` and ``step_s`` are the seconds of a slow
+    first call and of a later one; the first is repaid after ``repaid_items``, None where it is not shown to be faster.
     """
 
     technique: str
     level: str
     judgement: Judgement | None = None
     reason: str = ""
+    pays: bool | None = None
     needed_s: float | None = None
+    cold_s: float | None = None
+    step_s: float | None = None
+    repaid_items: float | None = None
+    is_unlikely: bool = False
+
+
+def find_whether_it_pays(judgement: Judgement) -> bool | None:
+    """Return whether a speedup pays: it is shown to be a gain that may be worth it, or shown to be no such gain.
+
+    The two claims overlap: a gain between 1 % and 5 % can be shown to be either, so every speedup can be decided.
+    """
+    if judgement.high < 1 + WORTH:
+        return False
+    return True if judgement.low > 1 + NOISE else None
+
+
+def times_to_decide(judgement: Judgement) -> float | None:
+    """Return about how many times the pairs would show whether a speedup pays; None where nothing can be told.
+
+    As in `certainty.times_the_pairs`, an interval narrows with the square root of the pairs.
+    """
+    if not judgement.low > 0 or math.isinf(judgement.high):
+        return None
+    centre, gain, worth = math.log(judgement.speedup), math.log1p(NOISE), math.log1p(WORTH)
+    below, above = centre - math.log(judgement.low), math.log(judgement.high) - centre
+    ways = [reach / room for reach, room in ((below, centre - gain), (above, worth - centre)) if room > 0]
+    return max(1.0, min(ways) ** 2)
+
+
+def _items_to_repay(look: Observation, speedup: float) -> float | None:
+    """Return the items after which a first call has cost no more time than it has saved; None where it is not known."""
+    if not (look.cold_s and look.step_s and look.items):
+        return None
+    saved_s = look.step_s * (speedup - 1) / look.items  # for each item
+    return max(0.0, look.cold_s - look.step_s * speedup) / saved_s
 
 
 @dataclass(kw_only=True)
@@ -65,24 +144,29 @@ class ProgramSearch(Search):
     """One search for a user's program.
 
     ``judge`` evaluates configurations with as many pairs as a verdict needs, ``confirm`` does so with every check and
-    weighs them for memory. The budget starts at ``start_s``, with the start of the worker. ``untried`` maps techniques
-    that there was no time to try alone to the seconds that they need. ``is_cut_short`` says that the time was up in the
-    middle of a trial.
+    weighs them for memory. The budget starts at ``start_s``, with the start of the worker. ``iteration`` is what the
+    evaluations time, and ``limit`` ends one that takes too long. ``untried`` maps techniques that there was no time to
+    try alone to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of a trial.
     """
 
     judge: Evaluate
     confirm: Evaluate
     start_s: float
+    iteration: Iteration = field(default_factory=Iteration)
+    limit: Callable[[float], TimeLimit] = TimeLimit
     untried: dict[Configuration, float] = field(default_factory=dict, init=False)
     is_cut_short: bool = field(default=False, init=False)
 
     def _search(self) -> None:
         self._try_baseline()
-        self._judge_alone(ALONE_SHARE)
-        self._judge_again()
+        self._judge_alone(FIRST, ALONE_SHARE)
+        self._judge_alone(OFTEN, ALONE_SHARE)
+        self._judge_again(AGAIN_SHARE)
         self._judge_together()
         self._race()
-        self._judge_alone(1.0)
+        for least_promising in (OFTEN, SELDOM, LAST):
+            self._judge_alone(least_promising, 1.0)
+            self._judge_again(1.0)
 
     def judge_gain(self, configuration: Configuration) -> Judgement | None:
         """Return the judgement of a configuration over the program as it stands."""
@@ -103,24 +187,39 @@ class ProgramSearch(Search):
         look = self.observations.first_looks.get(configuration)
         if look is None:
             needed_s = self.untried.get(configuration)
-            return Alone(technique=technique, level=level, reason="no time to try it", needed_s=needed_s)
+            is_unlikely = self._promise(configuration) == LAST
+            reason = "no time to try it"
+            return Alone(technique=technique, level=level, reason=reason, needed_s=needed_s, is_unlikely=is_unlikely)
         if not look.is_measured:
-            reason = MUCH_SLOWER if look.outcome == "given-up" else look.reason
+            is_slow = look.outcome == "given-up" and not self.space.is_slow_to_start(configuration)
+            reason = MUCH_SLOWER if is_slow else look.reason
             return Alone(technique=technique, level=level, reason=reason)
-        judgement = self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=SAME)
-        needed_s = None
-        if judgement is not None and judgement.verdict == "undecided":
-            needed_s = self._predict_verdict_s(judgement)
-        return Alone(technique=technique, level=level, judgement=judgement, needed_s=needed_s)
+        judgement = self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=SAME, every_trial=True)
+        if judgement is None:
+            return Alone(technique=technique, level=level, reason="never timed beside your program")
+        pays = find_whether_it_pays(judgement)
+        needed_s = self._predict_answer_s(configuration, judgement) if pays is None else None
+        return Alone(
+            technique=technique,
+            level=level,
+            judgement=judgement,
+            pays=pays,
+            needed_s=needed_s,
+            cold_s=look.cold_s if self.space.is_slow_to_start(configuration) else None,
+            step_s=look.step_s,
+            repaid_items=_items_to_repay(look, judgement.speedup) if pays else None,
+        )
 
-    def _predict_verdict_s(self, judgement: Judgement) -> float | None:
+    def _predict_answer_s(self, configuration: Configuration, judgement: Judgement) -> float | None:
         """Return the seconds that an undecided comparison still needs, None if it is too close to be decided."""
-        times = times_the_pairs(judgement.speedup, judgement.low, judgement.high, SAME)
-        needed = self._fewest if times is None else times * judgement.pairs
-        if needed > MOST_TIMES * judgement.pairs:
+        times, pairs = times_to_decide(judgement), judgement.pairs
+        needed = self._fewest if times is None else times * pairs
+        if pairs < FEW_TIMES * self._fewest:
+            needed = min(needed, SPARE * self._fewest)  # an end may be that of one disturbed pair
+        if needed > MOST_TIMES * pairs:
             return None
-        pair_s = self._step_s * (1 + 1 / judgement.speedup)
-        return self.budget.predict_overhead_s([self.space.baseline] * 2) + needed * pair_s
+        pair_s = self._step_s_of([configuration]) * (1 + 1 / judgement.speedup)
+        return self.budget.predict_overhead_s([self.space.baseline, configuration]) + needed * pair_s
 
     def _try_baseline(self) -> None:
         """Measure the program as it stands, alone: that bears the costs that occur once in a process."""
@@ -139,63 +238,74 @@ class ProgramSearch(Search):
 
     @property
     def _step_s(self) -> float:
-        return self.observations.first_looks[self.space.baseline].step_s or 0.0
+        return self.observations.steps_s.get(self.space.baseline, 0.0)
 
-    @property
-    def _least_look_s(self) -> float:
-        """Seconds for each arm in which the fewest pairs that decide are timed."""
-        return SPARE * self._fewest * self._step_s
+    def _step_s_of(self, group: Sequence[Configuration]) -> float:
+        """Return the seconds of an iteration of the program in a trial of these."""
+        return self._step_s * (self.iteration.parts if any(map(self.space.loads_otherwise, group)) else 1)
 
-    def _judge_alone(self, share: float) -> None:
-        """Judge techniques one by one: the most promising level of each first; what compiles in groups of its own.
+    def _least_look_s(self, group: Sequence[Configuration]) -> float:
+        """Return the seconds for each arm in which the fewest pairs that decide are timed."""
+        return SPARE * self._fewest * self._step_s_of(group)
+
+    def _judge_alone(self, least_promising: int, share: float) -> None:
+        """Judge techniques one by one: those that pay most often first, and last what is slow to start, by itself.
 
         Those for which this share of the budget has no room are left with what they would cost.
         """
-        new = [each for each in self.space.alone() if each not in self.observations.first_looks]
-        ordered = sorted(new, key=self._promise)  # a stable sort
-        firsts = sum(self._promise(each)[0] == 0 for each in ordered if not self.space.is_slow_to_start(each))
-        quick, slow = (
-            [each for each in ordered if self.space.is_slow_to_start(each) == is_slow] for is_slow in (False, True)
-        )
-        left = [*quick[:firsts], *slow[:1], *quick[firsts:], *slow[1:]]
-        is_costed = len(self.observations.first_looks) > 1
+        looks = self.observations.first_looks
+        new = [each for each in self.space.alone() if each not in looks and self._promise(each) <= least_promising]
+        left = sorted(new, key=lambda each: (self.space.is_slow_to_start(each), self._promise(each)))
+        is_costed = len(looks) > 1
         while left:
-            first = left[0]
-            alike = [each for each in left if not self.space.is_slow_to_start(each)]
-            most = MAX_CANDIDATES if is_costed else FIRST_GROUP
-            group = [first] if self.space.is_slow_to_start(first) else alike[:most]
-            look_s = self._share_look_s(share, len(left))
-            group = self._affordable(group, look_s, share if is_costed else 1.0)  # one answer is better than none
+            alike = [each for each in left if self._kind(each) == self._kind(left[0])]
+            is_slow = self.space.is_slow_to_start(left[0])
+            group = alike[: 1 if is_slow else MAX_CANDIDATES if is_costed else FIRST_GROUP]
+            look_s = self._share_look_s(group, share, len(left))
+            within = max(share, COMPILE_SHARE) if is_slow else share
+            group = self._affordable(group, look_s, within if is_costed else 1.0)  # one answer is better than none
             if group:
-                self._judge_over_baseline(group, look_s)
+                self._judge_over_baseline(group, look_s, within)
                 is_costed = True
             else:
-                group = [first]
+                group = [left[0]]
                 shared = (1 + 1 / MAX_CANDIDATES) / 2  # a group is timed beside one baseline
-                self.untried[first] = shared * self._predict_s(group, self._least_look_s)
+                self.untried[left[0]] = shared * self._predict_s(group, self._least_look_s(group))
             left = [each for each in left if each not in group]
 
-    def _promise(self, configuration: Configuration) -> tuple[int, int]:
-        """Return where a technique alone stands in the order of those that usually pay."""
+    def _kind(self, configuration: Configuration) -> tuple[bool, bool]:
+        """Return what configurations of one trial have in common: how they start, and which iteration shows them."""
+        return self.space.is_slow_to_start(configuration), self.space.loads_otherwise(configuration)
+
+    def _promise(self, configuration: Configuration) -> int:
+        """Return how soon a technique alone is tried, from ``FIRST`` to ``LAST``."""
         ((name, level),) = self.space.changes(configuration).items()
         axis = next(axis for axis in self.space.axes if axis.technique == name)
         rank = axis.by_promise().index(level)
-        return (0, USUAL.index(name)) if name in USUAL and rank == 0 else (1, rank)
+        if axis.is_below_own(level) or (rank and level in axis.slow):
+            return LAST
+        is_usual = axis.often_pays and (rank == 0 or (level.isdecimal() and axis.present.isdecimal()))
+        return min(LAST, rank if is_usual else rank + SELDOM)
 
-    def _judge_again(self) -> None:
-        """Give techniques without a verdict another look, in another build: those that promise most first."""
-        undecided = [each for each in self.space.alone() if self._is_open(each)]
-        for candidate in sorted(undecided, key=self.observations.estimate, reverse=True):
-            look_s = max(self._least_look_s, MAX_LOOK_S)
-            if self._affordable([candidate], look_s, AGAIN_SHARE):
-                self._judge_over_baseline([candidate], look_s)
+    def _judge_again(self, share: float) -> None:
+        """Give techniques without an answer further looks, in other builds, those that need the least first."""
+        while undecided := sorted(filter(self._is_open, self.space.alone()), key=self._needed_s):
+            group = [each for each in undecided if self._kind(each) == self._kind(undecided[0])]
+            group = group[: 1 if self.space.is_slow_to_start(group[0]) else MAX_CANDIDATES]
+            look_s = max(self._least_look_s(group), MAX_LOOK_S)
+            group = self._affordable(group, look_s, share)
+            if not group:
+                return
+            self._judge_over_baseline(group, look_s, share)
+
+    def _needed_s(self, configuration: Configuration) -> float:
+        needed_s = self._describe(configuration).needed_s
+        return math.inf if needed_s is None else needed_s
 
     def _is_open(self, configuration: Configuration) -> bool:
         look = self.observations.first_looks.get(configuration)
-        if look is None or not look.is_measured or configuration in self.observations.eliminated:
-            return False
-        judgement = self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=SAME)
-        return judgement is not None and judgement.verdict == "undecided"
+        is_measured = look is not None and look.is_measured and configuration not in self.observations.eliminated
+        return is_measured and self._describe(configuration).needed_s is not None
 
     def _judge_together(self) -> None:
         """Try the techniques that pay together, all of them first, then without each one, then two at a time."""
@@ -206,7 +316,7 @@ class ProgramSearch(Search):
         together = [*dict.fromkeys(map(self.space.combine, chosen))]
         new = [each for each in together if each not in self.observations.first_looks]
         for reference, group in self._group_by_reference(new):
-            look_s = self._least_look_s
+            look_s = self._least_look_s(group)
             fitting = self._affordable(group, look_s, TOGETHER_SHARE, reference)
             if fitting:
                 self.report(f"{plural(len(fitting), 'combination')} of what pays")
@@ -228,7 +338,8 @@ class ProgramSearch(Search):
             return
         self.observations.begin_elimination(len(finalists) + 1)
         for left in range(FINAL_ROUNDS, 0, -1):
-            look_s = max(self._least_look_s, min(MAX_LOOK_S, self._left_s(1.0) / (2 * left * (len(finalists) + 1))))
+            each_s = self._left_s(1.0) / (2 * left * (len(finalists) + 1))
+            look_s = max(self._least_look_s(finalists), min(MAX_LOOK_S, each_s))
             fitting = self._affordable(finalists, look_s, 1.0)
             if not fitting:
                 return
@@ -257,10 +368,23 @@ class ProgramSearch(Search):
         pays = gain is not None and (gain.verdict == "faster" or gain.speedup > 1 + SAME)
         return best if pays or self.space.baseline in self.observations.eliminated else self.space.baseline
 
-    def _judge_over_baseline(self, group: list[Configuration], look_s: float) -> None:
+    def _judge_over_baseline(self, group: list[Configuration], look_s: float, share: float) -> None:
+        """Time a group beside the program; what is slow to start, no longer than this share of the budget has room."""
         self.report("; ".join(map(self.space.label, group)) + " over your program")
-        ordered = sorted(group, key=self.space.tolerance)
-        self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, self.judge)
+        arms = [self.space.baseline, *sorted(group, key=self.space.tolerance)]
+        if not any(map(self.space.is_slow_to_start, group)):
+            self._look(arms, self._patience_s(look_s), look_s, self.judge)
+            return
+        left_s = self._left_s(share)
+        try:
+            with self.limit(left_s) as limit:
+                self._look(arms, self._patience_s(look_s), look_s, self.judge)
+        except KeyboardInterrupt:
+            if not limit.is_over:
+                raise
+            why = f"it was not timed within {minutes(left_s)}, its first call included: give it more time"
+            failed = {each: Observation(outcome="given-up", reason=why) for each in group}
+            self.observations.add({self.space.baseline: self.observations.first_looks[self.space.baseline]} | failed)
 
     def _patience_s(self, look_s: float) -> float:
         return max(look_s, FINAL_PATIENCE * self._step_s)
@@ -268,9 +392,9 @@ class ProgramSearch(Search):
     def _left_s(self, share: float) -> float:
         return share * self.budget_s - self.budget.spent_s
 
-    def _share_look_s(self, share: float, left: int) -> float:
+    def _share_look_s(self, group: Sequence[Configuration], share: float, left: int) -> float:
         """Return the seconds for each arm that let all candidates that are left have their turn."""
-        return max(self._least_look_s, min(MAX_LOOK_S, self._left_s(share) / (3 * left)))
+        return max(self._least_look_s(group), min(MAX_LOOK_S, self._left_s(share) / (3 * left)))
 
     def _affordable(
         self, group: Sequence[Configuration], look_s: float, share: float, beside: Configuration | None = None

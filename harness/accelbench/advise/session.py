@@ -203,7 +203,8 @@ def _search(request: Request, preparation: Preparation, report: Callable[[str], 
     }
     if preparation.workload.is_program:
         judge = evaluator.judge if request.limits.memory_bytes is None else evaluator.judge_fully
-        return ProgramSearch(**usual, judge=judge, confirm=evaluator.judge_fully, start_s=start_s)
+        usual |= {"judge": judge, "confirm": evaluator.judge_fully, "iteration": evaluator.iteration}
+        return ProgramSearch(**usual, start_s=start_s)
     return Search(**usual)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product, zip_longest
 from math import prod
 from random import Random
@@ -14,6 +14,8 @@ from accelbench.measuring.applicable import Applicable
 from accelbench.text import format_levels
 
 Configuration = tuple[str, ...]  # one level for each axis
+# Options of how a program's batches are loaded, which needs a few batches in a row to show.
+LOADING = frozenset({"workers", "persistent_workers", "prefetch_factor", "loading"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,8 @@ class Axis:
 
     ``computes`` names for each level what it computes: two levels of the same name must give the same output.
     ``tolerances`` are the relative errors that the levels may cost. ``slow`` are levels that are slow to start.
-    ``present`` is the level that a user's program has already, "" where it is unknown.
+    ``present`` is the level that a user's program has already, "" where it is unknown. ``often_pays`` and ``loads`` say
+    whether it pays in many programs, and whether it is about how batches are loaded.
     """
 
     technique: str
@@ -31,6 +34,8 @@ class Axis:
     tolerances: tuple[float, ...]
     slow: tuple[str, ...] = ()
     present: str = ""
+    often_pays: bool = False
+    loads: bool = False
 
     def by_promise(self) -> tuple[str, ...]:
         """Return the levels without the baseline, those first that are likely to pay.
@@ -44,17 +49,21 @@ class Axis:
         if not self.present.isdecimal():
             return tuple(sorted(candidates, key=int, reverse=True))
         own = int(self.present)
-        return tuple(sorted(candidates, key=lambda level: (int(level) < own, abs(int(level) - own))))
+        return tuple(sorted(candidates, key=lambda level: (self.is_below_own(level), abs(int(level) - own))))
+
+    def is_below_own(self, level: str) -> bool:
+        """Return whether a level is a number below the program's own."""
+        return level.isdecimal() and self.present.isdecimal() and int(level) < int(self.present)
 
     def without_slow(self) -> Axis:
         """Return the axis without the levels that are slow to start; the baseline stays."""
         places = [place for place, level in enumerate(self.levels) if place == 0 or level not in self.slow]
-        return Axis(
-            technique=self.technique,
+        return replace(
+            self,
             levels=tuple(self.levels[place] for place in places),
             computes=tuple(self.computes[place] for place in places),
             tolerances=tuple(self.tolerances[place] for place in places),
-            present=self.present,
+            slow=(),
         )
 
 
@@ -134,6 +143,10 @@ class SearchSpace:
     def is_slow_to_start(self, configuration: Configuration) -> bool:
         """Return whether a level of the configuration is slow to start."""
         return any(level in axis.slow for axis, level in zip(self.axes, configuration, strict=True))
+
+    def loads_otherwise(self, configuration: Configuration) -> bool:
+        """Return whether the configuration switches how batches are loaded."""
+        return any(axis.loads and level != axis.levels[0] for axis, level in zip(self.axes, configuration, strict=True))
 
     def with_each_slow_level(self, configuration: Configuration) -> list[Configuration]:
         """Return the configuration with each level that is slow to start in turn."""
@@ -223,6 +236,8 @@ def _axis(framework: str, applicable: Applicable) -> Axis:
         tolerances=(0.0, *(technique.tolerance_at(level) for level in candidates)),
         slow=tuple(level for level in candidates if level in technique.compiles),
         present=next(iter(applicable.present), ""),
+        often_pays=technique.often_pays,
+        loads=bool(applicable.options & LOADING),
     )
 
 

@@ -90,6 +90,7 @@ class Declaration:
             time goes and is nothing to choose. Everything else is a "switch".
         deterministic: the level at which the framework uses only algorithms that repeat bit by bit.
         is_usual: returns whether a process that sets nothing has a level already. It is asked in a worker.
+        often_pays: whether it pays in many programs, so that advice tries it before others.
 
     Raises:
         BadInput: ``snippet``, ``not_recommended`` or ``aliases`` hold something other than texts.
@@ -110,6 +111,7 @@ class Declaration:
     kind: Kind = "switch"
     deterministic: str = ""
     is_usual: Callable[[str], bool] | None = None
+    often_pays: bool = False
 
     def __post_init__(self) -> None:
         for name, given in (("snippet", self.snippet), ("not_recommended", self.not_recommended)):

@@ -69,7 +69,8 @@ class Workload:
     ``is_program`` says that it is a user's program, whose baseline is the program as it stands.
 
     ``shared`` is the dataclass of the options that all workloads of a kind accept, such as all PyTorch trainings. The
-    builder receives an instance of it as its second argument.
+    builder receives an instance of it as its second argument. Its class variable ``superseded``, if it has one, maps
+    techniques that are not offered for a user's program to the reason, such as another technique that sets the same.
     """
 
     name: str
@@ -86,6 +87,12 @@ class Workload:
         """Names of the accepted options: keyword-only parameters of the builder, and the fields of ``shared``."""
         parameters = inspect.signature(self.builder).parameters.values()
         return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) | self._shared_names
+
+    @property
+    def superseded(self) -> Mapping[str, str]:
+        """The techniques that are not offered for a user's program, with the reasons."""
+        found: Mapping[str, str] = getattr(self.shared, "superseded", {})
+        return found
 
     @property
     def _shared_names(self) -> frozenset[str]:

@@ -97,6 +97,9 @@ def _check_program(
     """Yield the technique if it means anything to a user's program; every level is compared with the program's own."""
     if not technique.snippet:
         return
+    if why := workload.superseded.get(technique.name):
+        yield Applicable(technique=technique.name, levels=(), refused={"*": why})
+        return
     options: frozenset[str] = frozenset()
     objections: dict[str, Reason | None] = {}
     for level in technique.levels_on(host):

@@ -25,6 +25,7 @@ def _threads(level: str) -> int:
 
 @technique(
     "numpy",
+    often_pays=True,
     aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "BLAS threads", "threadpoolctl"),
     levels=("1", "half", "all"),
     tolerance={"*": ROUNDING},

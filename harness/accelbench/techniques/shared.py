@@ -56,6 +56,7 @@ for _framework, _base, _snippet in (
 ):
     technique(
         _framework,
+        often_pays=True,
         kind="sweep",
         aliases=("mini-batch", "minibatch"),
         levels=partial(powers, _base),
@@ -105,6 +106,7 @@ def dtype(build: Build, level: str) -> Arm:
 for _framework in ("numpy", "torch", "cupy"):
     technique(
         _framework,
+        often_pays=True,
         levels=("float64", "float32"),
         tolerance=DTYPE_TOLERANCE,
         snippet={"float32": "array = array.astype(numpy.float32)  # once, every array of the program"},

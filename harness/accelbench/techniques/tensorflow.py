@@ -33,6 +33,7 @@ def device(build: Build, level: str) -> Arm:
 # 4.9e-2), and ResNet-50 in float16, whose first steps overflow and teach it nothing.
 @technique(
     "tensorflow",
+    often_pays=True,
     aliases=("autocast", "half precision", "dtype policy", "set_global_policy", "bfloat16"),
     levels=("float32", "mixed_bfloat16", "mixed_float16"),
     tolerance={"mixed_bfloat16": 1e-1, "mixed_float16": 5e-2},
@@ -47,6 +48,7 @@ def mixed_precision(build: Build, level: str) -> Arm:
 # the threshold of a ReLU. A batch that is left out costs 2e-1.
 @technique(
     "tensorflow",
+    often_pays=True,
     aliases=("tf.function", "Model.fit", "graph mode"),
     levels=("eager", "function", "xla", "fit"),
     tolerance={"*": 1e-3},
@@ -65,6 +67,7 @@ def loop(build: Build, level: str) -> Arm:
 # The arms of `loop` that are graphs, and so its tolerance.
 @technique(
     "tensorflow",
+    often_pays=True,
     aliases=("jit_compile", "XLA compiler", "JIT"),
     levels=("off", "jit-compile"),
     tolerance={"*": 1e-3},
@@ -78,6 +81,7 @@ def xla(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    often_pays=True,
     kind="sweep",
     levels=("1", "8", "32"),
     snippet={"*": "model.compile(optimizer, loss, steps_per_execution={level})"},

@@ -49,6 +49,7 @@ def _usual_threads() -> int:
 
 @technique(
     "torch",
+    often_pays=True,
     aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "OpenMP"),
     levels=("1", "half", "all"),
     parallelism=lambda level: threads_at(level, cpu_count()),
@@ -82,6 +83,7 @@ def data_location(build: Build, level: str) -> Arm:
 # bfloat16 and 5e-3 in float16. A threefold margin covers other sizes, seeds and devices.
 @technique(
     "torch",
+    often_pays=True,
     aliases=("mixed precision", "autocast", "GradScaler", "half precision", "bfloat16", "float16"),
     levels=("fp32", "bf16", "fp16"),
     tolerance={"bf16": 5e-2, "fp16": 2e-2},
@@ -100,6 +102,7 @@ def amp(build: Build, level: str) -> Arm:
 # Measured likewise: at most 8e-7 in float32, and 7e-3 in bfloat16, where other kernels round at other places.
 @technique(
     "torch",
+    often_pays=True,
     aliases=("channels_last", "NHWC", "memory layout"),
     levels=("contiguous", "channels-last"),
     tolerance={"*": 2e-2},
@@ -298,6 +301,7 @@ def streams(build: Build, level: str) -> Arm:
 # other sizes, seeds and devices.
 @technique(
     "torch",
+    often_pays=True,
     aliases=("torch.compile", "TorchInductor", "TorchDynamo", "JIT"),
     levels=("eager", "default", "reduce-overhead", "max-autotune"),
     tolerance={"*": 2e-2},
@@ -323,6 +327,7 @@ def cuda_graphs(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    often_pays=True,
     aliases=("pinned memory", "page-locked memory", "DataLoader"),
     levels=("off", "on"),
     snippet={"on": "DataLoader(data, pin_memory=True)"},
@@ -354,6 +359,7 @@ def _worker_counts(host: Host) -> tuple[str, ...]:
 
 @technique(
     "torch",
+    often_pays=True,
     aliases=("num_workers", "DataLoader"),
     kind="sweep",
     levels=_worker_counts,
@@ -431,6 +437,7 @@ def ablation(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    often_pays=True,
     aliases=("optimiser", "torch.optim", "multi-tensor"),
     levels=("for-loop", "foreach", "fused"),
     snippet={

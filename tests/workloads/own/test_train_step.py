@@ -1,5 +1,6 @@
 """A program may train by itself, and what it has already is no technique for it."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench import Arm, Program, Setting, program
@@ -353,3 +354,28 @@ def test_what_is_chosen_by_the_time_of_batches_is_small() -> None:
     first = losses_of(arm)
     assert 1 <= len(first) <= 16
     assert torch.equal(losses_of(arm), first), "timing them has taught nothing"
+
+
+@pytest.mark.parametrize("options", [{"workers": 1}, {"loading": "thread"}])
+def test_a_program_that_hardly_waits_for_its_batches_is_offered_no_other_way_of_loading(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(ProgramLoop, "_read_wait_shares", lambda _: [0.002] * 7 + [0.01])
+    with pytest.raises(Unavailable, match=r"waits for its batches in at most 1.0 % of its time, which is all"):
+        arm_of(simple(), only_check=True, **options)
+    arm_of(simple(), **options)
+
+
+class Slow(Dataset[Any]):
+    """Data that take a while."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(2e-3)
+        return DATA[index]
+
+
+def test_a_program_that_waits_for_its_batches_is_offered_loader_processes() -> None:
+    arm_of(simple(loader=DataLoader(Slow(), batch_size=2)), only_check=True, workers=1)

@@ -169,8 +169,8 @@ class FittedProgram:
         batches, epochs = self._data.count_batches(1), 1
         self._timed_s(batches, epochs, options)  # traces and compiles
         while self._timed_s(batches, epochs, options) < LONGEST_S / 2:
-            held = self._data.count_batches(2 * batches)
-            batches, epochs = (held, epochs) if held > batches else (batches, 2 * epochs)
+            available = self._data.count_batches(2 * batches)
+            batches, epochs = (available, epochs) if available > batches else (batches, 2 * epochs)
         return batches, epochs
 
     def divide(self, items: float, options: Any) -> tuple[int, int]:

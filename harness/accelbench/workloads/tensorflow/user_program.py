@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from accelbench.core import Arm, KerasProgram, Setting, Workload
 from accelbench.core.arm import nothing
@@ -30,6 +30,9 @@ class FitOptions:
     ``tf.data.Options``; 0 threads are TensorFlow's own pool.
     """
 
+    superseded: ClassVar[Mapping[str, str]] = {
+        "loop": "Model.fit is the loop of a Keras program, and xla switches its jit_compile"
+    }
     batch_size: int | None = None
     device: str | None = None
     dtype_policy: str | None = None

@@ -92,6 +92,10 @@ class UserLoader:
             return "the program's data set makes whole batches, and decides how many items they have"
         return None
 
+    def sample(self, count: int, *, draws: bool) -> Epoch:
+        """Return the epoch of the first ``count`` batches as the program loads them, which counts nothing."""
+        return self.epoch(count, self.batch_size, self.processes, draws=draws, known=_UNKNOWN)
+
     def first(self) -> Any:
         """Return the first batch, as this process loads it."""
         return self.epoch(1, self.batch_size, replace(self.processes, workers=0), draws=False, known=_UNKNOWN).first()

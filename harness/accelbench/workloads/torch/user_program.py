@@ -13,9 +13,11 @@ from accelbench.core import Arm, Program, Setting, Workload
 from accelbench.core.technique import summary_of
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import Reason, reason
+from accelbench.units import percent
 from accelbench.workloads.torch.training_loop import TorchTraining, TorchTrainingLoop, TrainOptions
 
 if TYPE_CHECKING:
+    from accelbench.workloads.torch.training_step import Trainer
     from accelbench.workloads.torch.user_loader import Processes, UserLoader
 
 USUAL_BATCHES = 8  # of an iteration
@@ -26,6 +28,9 @@ LOADING_SHARE = 0.05  # of a batch's time
 LOADED_BATCHES = (4, 8)  # at least, where loading takes its share; the more cores, the more
 TIMED_BATCHES = 3
 ENOUGH_S = 1.0  # of timing batches
+LITTLE_WAIT = 0.045  # of the time: who saves it all gains less than 5 %
+WAITS = 8  # readings, all of which are below their median once in 256 times
+MOST_WAITS_S = 3.0  # for all readings, else nothing is known
 
 # What a training step of the program's own leaves to no technique.
 OWN_STEP = "the program's own training step "
@@ -127,6 +132,12 @@ class ProgramLoop(TorchTrainingLoop):
             yield from self._objections_of_own_step()
         if self.setting.only_check and options.given and all(map(self._is_own, sorted(options.given))):
             yield reason("program-has-this")
+        loads_otherwise = not all(map(self._is_own, options.given & {"workers", "loading"}))
+        if self.setting.only_check and loads_otherwise and self._most_wait_share < LITTLE_WAIT:
+            yield (
+                f"the program waits for its batches in at most {percent(self._most_wait_share)} of its time, "
+                "which is all that loading them otherwise could save"
+            )
         if self._own.is_stream and (options.workers or 0) > 1 and self._repeats_items():
             yield (
                 "the program's data set gives every loader process all of its items: several processes would repeat "
@@ -195,15 +206,56 @@ class ProgramLoop(TorchTrainingLoop):
         return str(self._stored["precision"])
 
     def _find_precision(self) -> str:
-        from accelbench.workloads.torch.training_step import Trainer, precision_called
+        from accelbench.workloads.torch.training_step import precision_called
 
         task = self.training.task
         if (weights := task.weights_precision) != "fp32":
             return str(weights)
-        trainer = getattr(self, "trainer", None) or Trainer(task, device=self.device, memory_format=None)
+        trainer = self._any_trainer()
         found = task.observe_autocast(trainer.model, trainer.send(self._own.first()), self.device)
         trainer.reset()
         return next(iter(sorted(map(precision_called, found))), "fp32")
+
+    def _any_trainer(self) -> Trainer:
+        """Return the loop's trainer; where options are only checked, one that computes as the program does."""
+        from accelbench.workloads.torch.training_step import Trainer
+
+        return getattr(self, "trainer", None) or Trainer(self.training.task, device=self.device, memory_format=None)
+
+    @property
+    def _most_wait_share(self) -> float:
+        """The share of its time in which the program waits for its batches, at most; 1 where it is not known.
+
+        It is not where loader processes work beside the program: fewer of them might free a core.
+        """
+        if "wait" not in self._stored:
+            loads_itself = self._own.is_data_loader and not self._own.processes.workers
+            self._stored["wait"] = max(self._read_wait_shares(), default=1.0) if loads_itself else 1.0
+        return float(self._stored["wait"])
+
+    def _read_wait_shares(self) -> list[float]:
+        """Return for some batches after the first one for which share of their time the program waited for them.
+
+        Nothing is returned where that takes too long.
+        """
+        trainer, source = self._any_trainer(), self._own.sample(WAITS + 1, draws=self._draws)
+        shares: list[float] = []
+        start_s, is_warm = time.perf_counter(), False
+        while len(shares) < WAITS:
+            asked_s = time.perf_counter()
+            for batch in source:
+                loaded_s = time.perf_counter()
+                trainer.train_on(trainer.send(batch))
+                trainer.wait()
+                end_s = time.perf_counter()
+                shares += [(loaded_s - asked_s) / (end_s - asked_s)] if is_warm else []
+                asked_s, is_warm = end_s, True
+                if end_s - start_s > MOST_WAITS_S:
+                    break
+            if time.perf_counter() - start_s > MOST_WAITS_S:
+                break
+        trainer.reset()
+        return shares if len(shares) >= WAITS else []
 
     def _repeats_items(self) -> bool:
         if "repeats" not in self._stored:
