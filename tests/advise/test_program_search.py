@@ -118,9 +118,16 @@ def test_a_gain_pays_unless_it_is_shown_to_be_below_five_percent(interval, pays)
     assert find_whether_it_pays(judgement(*interval)) is pays
 
 
-@pytest.mark.parametrize(("interval", "times"), [((1.03, 0.97, 1.09), 9.3), ((1.1, 0.95, 1.25), 2.9)])
-def test_every_interval_can_be_narrowed_until_it_answers(interval, times):
-    assert times_to_decide(judgement(*interval)) == pytest.approx(times, rel=0.05)
+@pytest.mark.parametrize("interval", [(1.03, 0.97, 1.09), (1.1, 0.95, 1.25), (0.98, 0.8, 1.2), (1.005, 0.99, 1.06)])
+def test_every_interval_is_answered_by_a_finite_number_of_pairs(interval):
+    speedup, *ends = map(math.log, interval)
+    times = times_to_decide(judgement(*interval))
+    few, enough = (
+        judgement(math.exp(speedup), *(math.exp(speedup + (end - speedup) / math.sqrt(share * times)) for end in ends))
+        for share in (0.9, 1.1)
+    )
+    assert find_whether_it_pays(few) is None
+    assert find_whether_it_pays(enough) is not None
 
 
 def test_what_compiles_for_too_long_is_given_up_with_a_sentence():

@@ -34,7 +34,7 @@ COMPILE_SHARE = 0.75  # of the budget, by which what compiles must have been tim
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
 FINAL_ROUNDS = 3
-MAX_FINALISTS = 4
+MAX_FINALISTS = 3
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
 OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
 FIRST_GROUP = 4  # candidates of the group that shows what an arm costs
@@ -308,12 +308,11 @@ class ProgramSearch(Search):
         return is_measured and self._describe(configuration).needed_s is not None
 
     def _judge_together(self) -> None:
-        """Try the techniques that pay together, all of them first, then without each one, then two at a time."""
+        """Try the techniques that pay together: the sure ones first, then all, without each one, and two at a time."""
         paying = self._paying()
-        if len(paying) < 2:
-            return
-        chosen = [paying, *([*combinations(paying, len(paying) - 1)]), *combinations(paying, 2)]
-        together = [*dict.fromkeys(map(self.space.combine, chosen))]
+        sure = [each for each in paying if self._describe(each).pays]
+        several = [sure, paying, *combinations(paying, max(2, len(paying) - 1)), *combinations(paying, 2)]
+        together = dict.fromkeys(self.space.combine(each) for each in several if len(each) > 1)
         new = [each for each in together if each not in self.observations.first_looks]
         for reference, group in self._group_by_reference(new):
             look_s = self._least_look_s(group)
@@ -327,9 +326,13 @@ class ProgramSearch(Search):
         best: dict[int, Configuration] = {}
         for each in self.observations.rank():
             changed = [place for place, level in enumerate(each) if level != self.space.baseline[place]]
-            if len(changed) == 1 and self.observations.estimate(each) > math.log1p(SAME):
+            if len(changed) == 1 and self._seems_to_pay(each):
                 best.setdefault(changed[0], each)
         return [*best.values()]
+
+    def _seems_to_pay(self, configuration: Configuration) -> bool:
+        pays = self._describe(configuration).pays
+        return self.observations.estimate(configuration) > math.log1p(WORTH) if pays is None else pays
 
     def _race(self) -> None:
         """Time the best again in fresh builds, beside the program, and drop what is shown to be slower."""
@@ -362,11 +365,23 @@ class ProgramSearch(Search):
         return min(MAX_FINALISTS, len(paying))
 
     def _choose_simplest(self) -> Configuration:
-        """Return the fastest, or the simplest of those that are as fast; the program as it stands if nothing pays."""
+        """Return the fastest that is shown to be faster, or one with less switched that is as fast.
+
+        If none is shown to be, the fastest that seems to pay; the program as it stands if none does.
+        """
+        ranking = [each for each in self.observations.rank() if self._is_shown_faster(each)]
+        if ranking:
+            least = self.observations.estimate(ranking[0]) - math.log1p(NOISE)
+            equals = [each for each in ranking if self.observations.estimate(each) >= least]
+            return min(equals, key=lambda each: len(self.space.changes(each)))
         best = super()._choose_simplest()
         gain = self.judge_gain(best)
-        pays = gain is not None and (gain.verdict == "faster" or gain.speedup > 1 + SAME)
-        return best if pays or self.space.baseline in self.observations.eliminated else self.space.baseline
+        seems_to_pay = gain is not None and gain.speedup > 1 + WORTH
+        return best if seems_to_pay or self.space.baseline in self.observations.eliminated else self.space.baseline
+
+    def _is_shown_faster(self, configuration: Configuration) -> bool:
+        gain = self.judge_gain(configuration)
+        return gain is not None and gain.verdict == "faster"
 
     def _judge_over_baseline(self, group: list[Configuration], look_s: float, share: float) -> None:
         """Time a group beside the program; what is slow to start, no longer than this share of the budget has room."""

@@ -28,7 +28,10 @@ from accelbench.schema.reasons import reason
 from accelbench.text import join_names
 from accelbench.workloads.tensorflow.training_step import InitialState
 
-LONGEST_S = 0.5  # that an iteration lasts, if it has more than one batch
+# That an iteration lasts, if it has more than one batch. On two cores all steps of a call of `fit` may take twice as
+# long as those of the next one, since threads that wait keep a core. Many short calls average over that, few long ones
+# do not.
+LONGEST_S = 0.25
 SHORT_START_S = 0.1  # until a first batch is there: making an iterator takes some hundredths of a second
 READINGS = 3
 USUAL_BATCH = 32  # of Model.fit
@@ -162,7 +165,7 @@ class FittedProgram:
         return relative_error(*outputs)
 
     def fill(self, options: Any) -> tuple[int, int]:
-        """Return the batches and epochs of which an iteration lasts about half a second, at least one of each.
+        """Return the batches and epochs of which an iteration lasts about a quarter of a second, at least one of each.
 
         A call of ``fit`` has a cost of its own, some hundredths of a second, which is small beside that.
         """
