@@ -119,18 +119,18 @@ def page(budget: str, programs: Iterable[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the sections, or write them into the page."""
+    """Print the sections, and write them into the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="files in examples/; all without any")
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
     parser.add_argument("--write", action="store_true", help="write all sections into docs/examples.md")
     options = parser.parse_args()
-    lines = page(options.budget, options.programs or [*PROGRAMS])
+    lines = []
+    for line in page(options.budget, options.programs or [*PROGRAMS]):
+        print(line, flush=True)
+        lines.append(line)
     if options.write:
-        write_tables(PAGE, "advice of examples", [*lines])
-    else:
-        for line in lines:
-            print(line, flush=True)
+        write_tables(PAGE, "advice of examples", lines)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,8 @@ KINDS = (
 )
 EXAMPLE = "def build(): return accelbench.Program(model=..., loader=..., step=..., optimizer=...)"
 
+IN_CUPY = "; give an ArrayProgram NumPy's arrays, and accelbench brings them to CuPy's memory where there is a GPU"
+
 
 def is_place(text: str) -> bool:
     """Return whether a text names a place rather than a workload."""
@@ -91,7 +93,7 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     if wanted in parsed.functions:
         others = join_names([kind.names[0] for kind in KINDS[1:]])
         raise BadInput(
-            f"{name}:{wanted} was not run, since nothing in it makes a Program; expected a function that returns an "
+            f"{name}:{wanted} was not run, since it does not return a Program that it makes; expected a function that returns an "
             f"accelbench.Program, or says so with `-> Program` ({others} likewise); {_described(builders)}"
         )
     found: Any = getattr(_imported(file.resolve()), wanted) if wanted in parsed.assigned else None
@@ -125,7 +127,10 @@ class ParsedFile:
 
     @property
     def builders(self) -> dict[str, ProgramKind]:
-        """The functions that make a program, say that they return one, or call another one that does, and its kind."""
+        """The functions that make a program, say that they return one, or call another one that does, and its kind.
+
+        One that returns nothing, as a script's ``main`` does, is none of them.
+        """
         kinds = {name: self._find_kind(name, frozenset()) for name in self.functions}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
@@ -139,6 +144,8 @@ class ParsedFile:
     def _find_kind(self, function: str, seen: frozenset[str]) -> ProgramKind | None:
         node = self.functions[function]
         returned = re.findall(r"\w+", ast.unparse(node.returns)) if node.returns is not None else []
+        if node.returns is None and not _returns_something(node):
+            return None
         called = [_name_of(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)]
         names = [self._imported_as.get(name, name) for name in (*returned, *called)]
         if kind := next((kind for name in names for kind in KINDS if name in kind.names), None):
@@ -146,6 +153,16 @@ class ParsedFile:
         seen |= {function}
         others = dict.fromkeys(name for name in called if name in self.functions and name not in seen)
         return next(filter(None, (self._find_kind(other, seen) for other in others)), None)
+
+
+def _returns_something(function: ast.AST) -> bool:
+    """Return whether a function has a return statement with anything but a constant, besides those of inner ones."""
+    for part in ast.iter_child_nodes(function):
+        if isinstance(part, ast.Return) and not isinstance(part.value, ast.Constant | None):
+            return True
+        if not isinstance(part, ast.FunctionDef | ast.Lambda | ast.ClassDef) and _returns_something(part):
+            return True
+    return False
 
 
 def _name_of(function: ast.expr) -> str:
@@ -172,7 +189,9 @@ class InFile:
         except AccelbenchError:
             raise
         except Exception as error:
-            raise BadInput(f"{self.path.name}:{self.function} raised {_describe_error(error, self.path)}") from error
+            hint = IN_CUPY if type(error).__module__.startswith("cupy") else ""
+            why = f"{_describe_error(error, self.path)}{hint}"
+            raise BadInput(f"{self.path.name}:{self.function} raised {why}") from error
 
 
 def _program(file: Path, function: str, kind: ProgramKind) -> Workload:

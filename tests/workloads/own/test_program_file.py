@@ -95,7 +95,7 @@ def build():
 
 def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path) -> None:
     (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=""))
-    sentence = r"main was not run, since nothing in it makes a Program; .*that build one: parts and build"
+    sentence = r"main was not run, since it does not return a Program that it makes; .*that build one: parts and build"
     with pytest.raises(BadInput, match=sentence):
         find_user_workload(f"{tmp_path}/my_script.py:main")
     assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
