@@ -93,8 +93,8 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     if wanted in parsed.functions:
         others = join_names([kind.names[0] for kind in KINDS[1:]])
         raise BadInput(
-            f"{name}:{wanted} was not run, since it does not return a Program that it makes; expected a function that returns an "
-            f"accelbench.Program, or says so with `-> Program` ({others} likewise); {_described(builders)}"
+            f"{name}:{wanted} was not run, since it does not return a Program that it makes; expected a function that "
+            f"returns an accelbench.Program, or says so with `-> Program` ({others} likewise); {_described(builders)}"
         )
     found: Any = getattr(_imported(file.resolve()), wanted) if wanted in parsed.assigned else None
     if isinstance(found, Workload):
