@@ -101,6 +101,26 @@ def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path
     assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
 
 
+def test_a_script_that_trains_the_program_of_another_function_is_not_run(tmp_path: Path) -> None:
+    more = "def run():\n    for batch in build().loader:\n        print(batch)\n    return 0"
+    (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=more))
+    with pytest.raises(
+        BadInput, match=r"run was not run, since it does not return a Program that it makes; .*parts and"
+    ):
+        find_user_workload(f"{tmp_path}/my_script.py:run")
+
+
+def test_arrays_of_cupy_on_a_machine_without_a_gpu_are_told_from_numpys(tmp_path: Path) -> None:
+    (tmp_path / "my_port.py").write_text(
+        "from accelbench import ArrayProgram\n"
+        "class CUDARuntimeError(RuntimeError): __module__ = 'cupy_backends.cuda.api.runtime'\n"
+        "def build() -> ArrayProgram: raise CUDARuntimeError('no driver')"
+    )
+    mine, _ = find_user_workload(f"{tmp_path}/my_port.py:build")
+    with pytest.raises(BadInput, match=r"CUDARuntimeError: no driver .*; give an ArrayProgram NumPy's arrays, and"):
+        mine.build(Setting())
+
+
 FAILING = """
 from accelbench import Program
 
