@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 NEVER_NEEDED = (*REPORT_MODULES, "statsmodels", "tabulate", "pyDOE3", "torch", "tensorflow", "keras", "cupy")
 # Packages that only reading results needs, and accelbench itself: a host that only measures may lack them.
 LEFT_OUT = ("accelbench", "pandas", "seaborn", "matplotlib", "scipy", "statsmodels", "ruptures", "jinja2", "pyarrow",
-            "fsspec", "tqdm", "tabulate", "click")  # fmt: skip
+            "fsspec", "tqdm", "tabulate", "click", "rich")  # fmt: skip
 
 
 def accelbench(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

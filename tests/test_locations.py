@@ -1,6 +1,7 @@
 """Results that lie elsewhere: what fsspec reaches is read as a folder is, and one line where it is not reached."""
 
 import json
+import os
 
 import fsspec
 import pytest
@@ -9,7 +10,7 @@ from runs import arm, run, save, trial
 from accelbench.errors import BadInput
 from accelbench.history import index
 from accelbench.history.index import load_history
-from accelbench.locations import join_location, open_store
+from accelbench.locations import default_results, join_location, open_store
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 
@@ -141,3 +142,37 @@ def test_what_could_not_be_fetched_is_tried_again(bucket, tmp_path, monkeypatch)
         assert len(kept.runs) == 1
         assert kept.remarks[0].startswith("memory://bucket/0002_b.json: cannot be read (division by zero)")
     assert len(load_history("memory://bucket").runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\naccelbench_results = "runs"\n'),
+        ("pyproject.toml", '[tool.pytest]\naccelbench_results = "runs"\n'),
+        ("pytest.toml", '[pytest]\naccelbench_results = "runs"\n'),
+        ("tox.ini", "[pytest]\naccelbench_results = runs\n"),
+        ("setup.cfg", "[tool:pytest]\naccelbench_results = runs\n"),
+    ],
+)
+def test_results_lie_where_pytests_settings_say_even_below_the_folder_of_the_settings(
+    name, settings, tmp_path, monkeypatch
+):
+    (tmp_path / name).write_text(settings)
+    below = tmp_path / "src" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    assert default_results() == str(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    assert default_results() == "runs"
+
+
+def test_without_settings_results_lie_where_the_last_run_was_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "setup.cfg").write_text("no settings at all")
+    assert default_results() == "results"
+    save(SIMPLE, tmp_path / ".benchmarks" / "machine" / "0001_unnamed.json")
+    save(SIMPLE, tmp_path / "results" / "0001_of_somebody_else.json")
+    assert default_results() == ".benchmarks"
+    newest = save(SIMPLE, tmp_path / "results" / "machine" / "0001_quick.json")
+    os.utime(newest, (2e9, 2e9))
+    assert default_results() == "results"

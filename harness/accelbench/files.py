@@ -108,6 +108,17 @@ def require_writable(folder: Path) -> None:
         probe.write(b"room")
 
 
+def hide_from_git(folder: Path, *patterns: str) -> None:
+    """Have Git ignore files of these patterns in a folder, unless it holds a file already.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if not any(path.is_file() for path in folder.rglob("*")):
+        lines = ["# Written by accelbench. Delete a line to have Git see these files.", *patterns]
+        (folder / ".gitignore").write_text("\n".join(lines) + "\n")
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk, where the system can."""
     with suppress(OSError):  # Windows cannot open folders, and some network file systems cannot sync them

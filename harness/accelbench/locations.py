@@ -7,20 +7,32 @@ alike: the same names, the same depth, the same size limit, and the same one-lin
 from __future__ import annotations
 
 import os
+import re
 import stat
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
-from urllib.request import url2pathname
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.files import write_atomically
 from accelbench.schema.safe_json import MOST_BYTES, BeyondLimit, printable, read_bytes, unreadable_in_one_line
 from accelbench.units import count, plural, size
 
+RESULTS_INI = "accelbench_results"  # of pytest: the folder that keeps runs
+RESULTS = Path("results")  # where the setting names no other
+UNCONFIGURED = Path(".benchmarks")  # pytest-benchmark's folder, for repositories without the setting
+# Where pytest reads its settings, in its order, with the table or section that holds them.
+_SETTINGS = {
+    "pytest.toml": ("pytest",), ".pytest.toml": ("pytest",), "pytest.ini": ("pytest",), ".pytest.ini": ("pytest",),
+    "pyproject.toml": ("tool", "pytest"), "tox.ini": ("pytest",), "setup.cfg": ("tool:pytest",),
+}  # fmt: skip
+_RUN = re.compile(r"\d{4,15}_.+\.json")
 MAX_DEPTH = 16  # nested folders that are searched for results
 # The names that storages give to a value that changes with the file, the most reliable first.
 _VERSION_KEYS = (
@@ -74,6 +86,43 @@ class Published:
         return f"wrote {plural(self.wrote, 'file')}, left {count(self.unchanged)} unchanged"
 
 
+def configured_results(start: Path) -> Path | None:
+    """Return the folder of results that pytest's settings name at a folder or above it; None if they name none."""
+    for folder in (start, *start.parents):
+        for name, section in _SETTINGS.items():
+            with suppress(OSError, ValueError, ConfigError):  # whatever is wrong with a file, pytest will say it
+                if value := _read_setting(folder / name, section):
+                    return folder / value
+    return None
+
+
+def _read_setting(file: Path, section: tuple[str, ...]) -> str:
+    if file.suffix != ".toml":
+        settings = ConfigParser(interpolation=None)
+        settings.read_string(file.read_text(encoding="utf-8"))
+        return settings.get(section[0], RESULTS_INI, fallback="")
+    table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    for name in section:
+        table = table.get(name, {})
+    value = table.get("ini_options", {}).get(RESULTS_INI) or table.get(RESULTS_INI)
+    return value if isinstance(value, str) else ""
+
+
+def default_results() -> str:
+    """Return the folder that holds the newest run measured here: the configured one, ``results`` or ``.benchmarks``."""
+    here = Path.cwd()
+    folders = [configured_results(here) or here / RESULTS, here / UNCONFIGURED]
+    chosen = max(folders, key=_newest_run_s)  # the first one where there is none
+    return str(chosen.relative_to(here) if chosen.is_relative_to(here) else chosen)
+
+
+def _newest_run_s(folder: Path) -> float:
+    """Return when the newest run of a folder was saved, in seconds; 0 if there is none."""
+    with suppress(OSError):
+        return max((file.stat().st_mtime for file in folder.glob("*/*.json") if _RUN.fullmatch(file.name)), default=0.0)
+    return 0.0
+
+
 def open_store(location: Path | str) -> ResultStore:
     """Return the storage at a path or a URL.
 
@@ -89,7 +138,11 @@ def local_path(location: Path | str) -> Path | None:
     scheme, is_url, rest = str(location).partition("://")
     if not is_url:
         return Path(location)
-    return Path(url2pathname(rest)) if scheme == "file" else None
+    if scheme != "file":
+        return None
+    from urllib.request import url2pathname  # here, since its import takes longer than all the others
+
+    return Path(url2pathname(rest))
 
 
 def join_location(location: Path | str, name: str) -> str:
@@ -244,7 +297,7 @@ def _is_folder(path: Path) -> bool:
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except FileNotFoundError:
-        reason = "no such file or folder; make results with pytest benchmarks/ --benchmark-save=NAME"
+        reason = "no such file or folder; make results with accelbench run, or pytest on your own benchmarks"
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = f"cannot be read ({getattr(error, 'strerror', error)}); give a result file or a folder of them"
     raise BadInput(f"{printable(str(path))}: {reason}")

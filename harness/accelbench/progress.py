@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import shutil
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from accelbench.units import minutes
 
-TICK_S = 1.0  # the least that a line on the time left needs
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
 BETWEEN_LINES_S = 3.0  # where lines stay
 LONGEST_SILENCE_S = 20.0
 BETWEEN_PHASES_S = 0.5  # writing more often would take the processor from what is being measured
@@ -33,23 +34,28 @@ class Screen(Protocol):
         """Print a line that stays."""
 
 
-class StreamScreen:
-    """A stream such as standard error."""
+class ConsoleScreen:
+    """A stream such as standard error, by rich."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.is_terminal = stream.isatty()
+        from rich.live import Live  # here, since pytest has a screen of its own
+
+        self._console = _console(stream)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self.is_terminal = self._console.is_terminal
 
     def rewrite(self, line: str) -> None:
         """Replace the last line; an empty text removes it."""
-        width = shutil.get_terminal_size().columns - 1
-        self._stream.write(f"\r{line[:width]:<{width}}" + ("" if line else "\r"))
-        self._stream.flush()
+        self._live.update(_one_line(line))
+        if line:
+            self._live.start(refresh=True)
+            self._live.refresh()
+        else:
+            self._live.stop()
 
     def print_line(self, line: str) -> None:
         """Print a line that stays."""
-        self._stream.write(f"{line}\n")
-        self._stream.flush()
+        self._console.print(line, soft_wrap=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,7 @@ class Progress:
         self._left: dict[Hashable, Expected] = {}
         self._total = 0
         self._spent: dict[str, tuple[int, float]] = {}  # parts and seconds so far, by group
+        self._guessed_s = 0.0  # of the tasks that are done
         self._text, self._shown_s = "", 0.0
 
     def expect(self, tasks: Mapping[Any, Expected]) -> None:
@@ -100,27 +107,41 @@ class Progress:
         self._total += 1
 
     def expected_s(self, task: Hashable) -> float:
-        """Return an estimate of how long a task will take: 0 for one that was not expected."""
+        """Return an estimate of how long a task will take: 0 for one that was not expected.
+
+        It is as long as those of its group were. Where none of them is done, the guess counts, times the ratio of what
+        all tasks took so far to what was guessed of them.
+        """
         if (expected := self._left.get(task)) is None:
             return 0.0
         parts, spent_s = self._spent.get(expected.group, (0, 0.0))
-        return expected.parts * (spent_s / parts if parts else expected.guess_s)
+        if parts:
+            return expected.parts * spent_s / parts
+        took_s = sum(seconds for _, seconds in self._spent.values())
+        return expected.parts * expected.guess_s * (took_s / self._guessed_s if self._guessed_s else 1.0)
 
     @contextmanager
     def measuring(self, task: Hashable, text: str) -> Iterator[Callable[[str], None]]:
         """Show that a task is being measured; the function that the context gives shows a phase of it."""
         start_s = self._clock()
-        number = f"{self._total - len(self._left) + 1:>{len(str(self._total))}}/{self._total}"
-        line = f"[{number}] {text} · about {minutes(sum(map(self.expected_s, self._left)))} left"
-        self._show_task(line, text)
+        number = f"[{self._total - len(self._left) + 1:>{len(str(self._total))}}/{self._total}]"
+        this_s = self.expected_s(task)
+        others_s = sum(map(self.expected_s, self._left)) - this_s
+
+        def line(*phase: str) -> str:
+            left_s = others_s + max(this_s - (self._clock() - start_s), 0.0)
+            return " · ".join([f"{number} about {minutes(left_s)} left", text, *phase])
+
+        self._show_task(line(), text)
         try:
-            yield lambda phase: self._show_phase(f"{line} · {phase}")
+            yield lambda phase: self._show_phase(lambda: line(phase))
         finally:
             if self.screen.is_terminal:
                 self.screen.rewrite("")
         if expected := self._left.pop(task, None):
             parts, spent_s = self._spent.get(expected.group, (0, 0.0))
             self._spent[expected.group] = parts + expected.parts, spent_s + self._clock() - start_s
+            self._guessed_s += expected.parts * expected.guess_s
 
     def _show_task(self, line: str, text: str) -> None:
         is_repeated = text == self._text and self._clock() - self._shown_s < self._between_lines_s
@@ -129,10 +150,10 @@ class Progress:
         self._text, self._shown_s = text, self._clock()
         (self.screen.rewrite if self.screen.is_terminal else self.screen.print_line)(line)
 
-    def _show_phase(self, line: str) -> None:
+    def _show_phase(self, line: Callable[[], str]) -> None:
         if self.screen.is_terminal and self._clock() - self._shown_s >= BETWEEN_PHASES_S:
             self._shown_s = self._clock()
-            self.screen.rewrite(line)
+            self.screen.rewrite(line())
 
 
 class SearchProgress:
@@ -141,58 +162,62 @@ class SearchProgress:
     On a terminal one line moves. Elsewhere a line is printed for what is tried next, a few seconds apart at least.
 
     Args:
-        screen: where it is shown.
+        stream: where it is shown.
         budget_s: seconds of the search.
         clock: returns seconds.
     """
 
-    def __init__(self, screen: Screen, budget_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.screen = screen
+    def __init__(self, stream: TextIO, budget_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        from rich.live import Live  # here, since pytest has a screen of its own
+
         self._ends_s = clock() + budget_s
         self._clock = clock
         self._text, self._phase = "", ""
-        self._shown_s = -math.inf
-        self._lock = threading.Lock()  # of the screen, which the ticking thread writes to as well
-        self._ended = threading.Event()
-        self._ticking = threading.Thread(target=self._tick, daemon=True)
+        self._printed_s = -math.inf
+        self._console = _console(stream)
+        self._live = Live(get_renderable=self._line, console=self._console, refresh_per_second=1, transient=True)
 
     def __enter__(self) -> SearchProgress:
-        self._ticking.start()
+        if self._console.is_terminal:
+            self._live.start(refresh=True)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._ticking.join()
-        if self.screen.is_terminal:
-            self.screen.rewrite("")
+        self._live.stop()
 
     def report(self, text: str) -> None:
         """Show what is tried now."""
-        with self._lock:
-            self._text, self._phase = text, ""
-            self._show(BETWEEN_PHASES_S if self.screen.is_terminal else BETWEEN_LINES_S)
+        self._text, self._phase = text, ""
+        self._print(BETWEEN_LINES_S)
 
     def show_phase(self, phase: str) -> None:
-        """Show what is done of it; only a terminal has room for that."""
-        with self._lock:
-            self._phase = phase
-            if self.screen.is_terminal:
-                self._show(BETWEEN_PHASES_S)
+        """Show what is done of it, on a terminal; elsewhere say now and then what is tried."""
+        self._phase = phase
+        self._print(LONGEST_SILENCE_S)
 
-    def _tick(self) -> None:
-        while not self._ended.wait(TICK_S):
-            with self._lock:
-                self._show(TICK_S if self.screen.is_terminal else LONGEST_SILENCE_S)
+    def _line(self) -> Text:
+        return _one_line(" · ".join(filter(None, (self._left(), self._text, self._phase))))
 
-    def _show(self, least_s: float) -> None:
-        """Show the line unless the last one is too recent."""
+    def _print(self, least_s: float) -> None:
+        """Print a line that stays unless the last one is too recent; on a terminal, the moving line shows it."""
         now_s = self._clock()
-        if now_s - self._shown_s < least_s:
-            return
-        self._shown_s = now_s
-        left_s = self._ends_s - now_s
-        left = f"about {minutes(left_s)} left" if left_s > 0 else "nearly done"
-        if self.screen.is_terminal:
-            self.screen.rewrite(" · ".join(filter(None, (left, self._text, self._phase))))
-        else:
-            self.screen.print_line(f"{left} · {self._text}")
+        if not self._console.is_terminal and now_s - self._printed_s >= least_s:
+            self._printed_s = now_s
+            self._console.print(f"{self._left()} · {self._text}", soft_wrap=True)
+
+    def _left(self) -> str:
+        left_s = self._ends_s - self._clock()
+        return f"about {minutes(left_s)} left" if left_s > 0 else "nearly done"
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def _one_line(text: str) -> Text:
+    """Return a text that ends in dots where the terminal does."""
+    from rich.text import Text
+
+    return Text(text, no_wrap=True, overflow="ellipsis")

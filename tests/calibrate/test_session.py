@@ -14,7 +14,7 @@ from accelbench.calibrate.comparisons import SUITE_CASES
 from accelbench.calibrate.session import FULL, QUICK, CalibrationSession, Task, calibrate, open_session, plan_tasks
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.measuring.workers import interpreter
-from accelbench.progress import Progress, StreamScreen
+from accelbench.progress import ConsoleScreen, Progress
 from accelbench.schema.certificate import KnownComparison, Timer
 from certificates import comparison
 
@@ -33,7 +33,7 @@ def plan(monkeypatch):
 
 
 def quiet():
-    return Progress(StreamScreen(StringIO()))
+    return Progress(ConsoleScreen(StringIO()))
 
 
 def compare_once():

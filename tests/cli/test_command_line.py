@@ -33,7 +33,7 @@ def test_a_mistyped_command_is_one_line(arguments, words):
 def test_help_gives_an_example_of_this_command(command):
     result = CliRunner().invoke(main, [*filter(None, [command]), "--help"])
     assert result.exit_code == 0
-    first = "pytest benchmarks/" if command is None else f"accelbench {command}"
+    first = "accelbench run quick" if command is None else f"accelbench {command}"
     assert re.search(rf"Example:\n    {first}", result.stdout)
 
 
@@ -52,7 +52,7 @@ def test_the_examples_of_the_help_are_understood(name, line):
     main.commands[name].make_context(name, arguments)
 
 
-@pytest.mark.parametrize("name", sorted(main.commands.keys() - {"accept", "export"}))
+@pytest.mark.parametrize("name", sorted(main.commands.keys() - {"accept", "export", "run"}))
 def test_json_is_a_format_of_every_command_and_has_an_alias(name):
     (choice,) = (each for each in main.commands[name].params if "--format" in each.opts)
     assert "json" in choice.type.choices
@@ -133,3 +133,12 @@ def test_reporting_loads_no_framework_and_no_pytest(tmp_path):
     )
     shown = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_the_help_lists_every_command_with_its_whole_description(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    text = " ".join(CliRunner().invoke(main, ["--help"]).stdout.partition("Measure:")[2].split())
+    for name, command in main.commands.items():
+        assert f"{name} {command.short_help}" in text
+    assert "..." not in text

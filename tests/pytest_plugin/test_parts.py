@@ -1,6 +1,7 @@
 """A run in parts: each ends in order when its time is up, the same command goes on, and one file comes out."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_once_trials_are_left_none_is_visited_even_if_it_would_fit() -> None:
 
 
 def test_parts_that_could_not_be_are_refused(hikes: Project) -> None:
-    unsaved = hikes.run("--accel-minutes=8")
+    unsaved = hikes.run("--accel-minutes=8", f"--benchmark-json={os.devnull}")
     assert unsaved.ret == BAD_INPUT
     unsaved.stdout.fnmatch_lines(["*--accel-minutes: the next part needs a saved run to continue*"])
     unread = hikes.run("--benchmark-save=long", "--accel-minutes=soon")

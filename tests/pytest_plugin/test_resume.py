@@ -114,7 +114,7 @@ def test_an_unfinished_run_is_continued_under_its_own_conditions_only_and_else_a
 
 
 def test_resuming_without_saving_is_refused(hikes: Project) -> None:
-    result = hikes.run("--accel-resume")
+    result = hikes.run("--accel-resume", f"--benchmark-json={os.devnull}")
     assert result.ret == BAD_INPUT
     result.stdout.fnmatch_lines(["*--accel-resume: this run is not saved; repeat the whole command*"])
 

@@ -68,19 +68,61 @@ def test_a_project_that_asks_for_no_results_folder_keeps_pytest_benchmarks_own(p
     (path,) = files(project.path / ".benchmarks")
     assert path.parent.parent == project.path / ".benchmarks"
     shown = path.relative_to(project.path)
-    result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report {shown}"])
+    result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report"])
 
 
 def test_a_storage_that_the_user_names_is_left_as_it_is(keeping: Project) -> None:
-    keeping.run("--benchmark-autosave", "--benchmark-storage=elsewhere")
+    result = keeping.run("--benchmark-autosave", "--benchmark-storage=elsewhere")
     (path,) = files(keeping.path / "elsewhere")
     assert path.parent.parent == keeping.path / "elsewhere"
     assert not (keeping.path / "results").exists()
+    shown = path.relative_to(keeping.path)
+    result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report {shown}"])
 
 
-def test_a_session_that_saves_nothing_makes_no_results_folder(keeping: Project) -> None:
-    assert keeping.run().ret == 0
+@pytest.mark.parametrize("folder", ["results", ".benchmarks"])
+def test_a_run_without_a_name_is_saved_all_the_same(project: Project, folder: str) -> None:
+    if folder == "results":
+        project.configure("accelbench_results = results")
+    result = project.run()
+    (path,) = files(project.path / folder)
+    assert path.name == "0001_unnamed.json"
+    assert [trial.workload for trial in read_run(path).trials] == ["walk"]
+    shown = path.relative_to(project.path)
+    result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report"])
+
+
+def test_a_run_that_is_checked_and_not_timed_saves_nothing(keeping: Project) -> None:
+    assert keeping.run("--benchmark-disable").ret == 0
     assert not (keeping.path / "results").exists()
+
+
+def test_where_nothing_can_be_saved_one_line_says_so_and_the_run_goes_on(keeping: Project) -> None:
+    keeping.write("results", "a file")
+    result = keeping.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["accelbench: this run is not saved: *results*; make it writable*", "*pace quick  walk *"]
+    )
+
+
+def seen_by_git(folder: Path) -> str:
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    command = ["git", "status", "--short", "--untracked-files=all"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_git_sees_no_run_of_a_repository_without_a_folder_for_them(project: Project) -> None:
+    project.run("--benchmark-save=quick", "-p", "no:cacheprovider")
+    assert files(project.path / ".benchmarks")
+    assert ".benchmarks" not in seen_by_git(project.path)
+
+
+def test_git_sees_the_named_runs_of_a_repository_with_a_folder_for_them(keeping: Project) -> None:
+    keeping.run("-p", "no:cacheprovider")
+    keeping.run("--benchmark-save=quick", "-p", "no:cacheprovider")
+    seen = [line.split("/")[-1] for line in seen_by_git(keeping.path).splitlines() if "results" in line]
+    assert seen == ["0002_quick.json"]
 
 
 def test_a_saved_run_follows_the_schema(saved: Path) -> None:
@@ -181,7 +223,7 @@ def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
     assert len(read_run(kept).trials) == 1
     result.stdout.fnmatch_lines(
         [
-            "*walk * quick *×*–*",
+            "*quick * walk *×*–*",
             f"the run could not be saved (Not a directory); it is kept in {kept}: make room and move it*",
         ]
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from project import Project
 from runs import arm, effect, trial
 
-from accelbench.pytest_plugin.terminal import Judging, fold_skips, summary_lines
+from accelbench.pytest_plugin.terminal import fold_skips
+from accelbench.run_summary import Judging, summary_lines
 from accelbench.schema.reasons import reason
 from accelbench.schema.result import Effect, TrialRecord, Visit
 
@@ -30,8 +32,8 @@ def test_each_trial_is_announced_with_its_place_and_an_estimate(project: Project
     result.stdout.fnmatch_lines(
         [
             "accelbench: 2 trials, 4 arms, size small, 100 ms an arm, noise ±1.0 %",
-            "[[]1/2[]] walk, hills [12] · pace slow quick · about * s left",
-            "[[]2/2[]] walk, hills [12] · pace slow quick · about * s left",
+            "[[]1/2[]] about * s left · walk, hills [12] · pace slow quick",
+            "[[]2/2[]] about * s left · walk, hills [12] · pace slow quick",
         ]
     )
 
@@ -61,9 +63,9 @@ def test_on_a_terminal_the_line_shows_the_phase_and_goes_away(project: Project) 
         pass
     os.waitpid(process, 0)
     parts = printed.decode().split("\r")
-    line = "[1/1] walk · pace slow quick · about 3 s left"
+    line = "[1/1] about 3 s left · walk · pace slow quick"
     assert line.ljust(79) in parts
-    phases = [part for part in parts if part.startswith(f"{line} · ")]
+    phases = [part for part in parts if re.match(r"\[1/1\] about [0-3] s left · walk · pace slow quick · ", part)]
     assert phases
     assert all(len(phase) <= 79 for phase in phases)
     assert " " * 79 in parts[parts.index(phases[-1]) :]
@@ -80,7 +82,7 @@ def test_the_summary_shows_speedup_and_price_of_every_candidate_of_a_small_run(p
     effect = r"[\d.]+×( †)? +[\d.]+–[\d.∞]+"  # on a busy machine too few pairs may be undisturbed
     for hills in (1, 2):
         for level, price in (("quick", ""), ("lax", "( +numeric error 100 %| +to decide: .*)")):
-            result.stdout.re_match_lines([rf"[▲?] walk, hills {hills} +pace {level} +{effect}{price}"])
+            result.stdout.re_match_lines([rf"[▲?] pace {level} +walk, hills {hills} +{effect}{price}"])
     result.stdout.re_match_lines([r"2 trials, 4 comparisons, .*\d (faster|undecided)"])
 
 
@@ -91,9 +93,10 @@ def test_the_summary_counts_what_was_not_measured_by_its_reason(project: Project
     )
 
 
-def texts(trials: list[TrialRecord], *, verbose: bool = False) -> list[str]:
+def texts(trials: list[TrialRecord], *, width: int | None = None, verbose: bool = False) -> list[str]:
     """Return the summary of these trials, made at a budget of 0.7 s and 1 % of noise."""
-    return [line.text for line in summary_lines(trials, Judging(noise=0.01, budget_s=0.7), verbose=verbose)]
+    judging = Judging(noise=0.01, budget_s=0.7)
+    return [line.text for line in summary_lines(trials, judging, width=width, verbose=verbose)]
 
 
 FAR = reason("cores-far-apart", latency_s=4.3e-7, best_s=2.1e-7)
@@ -134,12 +137,12 @@ def test_effects_stand_by_verdict_with_the_recipe_of_what_pays_and_what_would_de
     lines = texts([switched("a", SLOWS, recipe=RECIPE), switched("b", OPEN), switched("c", PAYS, recipe=RECIPE)])
     assert lines == [
         "What pays",
-        "▲ net  c on  2.00×   1.90–2.10    first call 5.00 s",
+        "▲ c on  net  2.00×   1.90–2.10    first call 5.00 s",
         "    write: model.eval() ⏎ model.compile()",
         "What slows down",
-        "▼ net  a on  0.500×  0.400–0.600  first call 5.00 s",
+        "▼ a on  net  0.500×  0.400–0.600  first call 5.00 s",
         "What is undecided, and what would decide it",
-        "? net  b on  1.11×   0.900–1.30   to decide: about 5 times the pairs (--accel-budget=4)",
+        "? b on  net  1.11×   0.900–1.30   to decide: about 5 times the pairs (--accel-budget=4)",
         "3 trials, 3 comparisons, 2 decided: 1 faster, 1 slower, 1 undecided",
     ]
 
@@ -150,7 +153,7 @@ def test_the_surest_gain_with_something_to_write_comes_first() -> None:
         switched("small", effect(1.2, 1.1, 1.3, "faster"), recipe=RECIPE),
         switched("large", PAYS, recipe=["other()"]),
     ]
-    assert [line.split()[2] for line in texts(trials) if line.startswith("▲")] == ["large", "small", "unwritten"]
+    assert [line.split()[1] for line in texts(trials) if line.startswith("▲")] == ["large", "small", "unwritten"]
 
 
 def many() -> list[TrialRecord]:
@@ -177,6 +180,32 @@ def test_a_large_run_ends_in_at_most_40_rows_and_v_shows_everything() -> None:
     ]
     assert sum(line.startswith(("▲", "▼", "=", "?")) for line in whole) == 80
     assert sum(line.startswith("2 arms unavailable: no ") for line in whole) == 8
+
+
+def test_on_a_narrow_terminal_names_are_cut_short_and_details_stand_below() -> None:
+    trials = [switched("a_technique_with_a_long_name", PAYS, recipe=RECIPE), switched("b", OPEN)]
+    lines = texts(trials, width=40)
+    assert lines[1:4] == [
+        "▲ a-technique-w…  net  2.00×  1.90–2.10",
+        "    first call 5.00 s",
+        "    write: model.eval() ⏎ model.compile()",
+    ]
+    assert lines[5] == "? b on            net  1.11×  0.900–1.30"
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_large_run_ends_in_at_most_40_rows_at_every_width(width: int) -> None:
+    lines = texts(many(), width=width)
+    assert len(lines) + len(["=== accelbench ===", "3 min went into", "saved in"]) <= 40
+    assert all(len(line) <= width for line in lines if line.startswith(("▲", "▼", "?")))
+
+
+def test_pytest_benchmarks_table_shows_other_benchmarks_and_ours_only_when_asked_for(project: Project) -> None:
+    project.write("test_own.py", "def test_own(benchmark):\n    benchmark(sum, [1, 2])\n")
+    plain = project.run("--benchmark-max-time=0.01")
+    plain.stdout.fnmatch_lines(["*benchmark: 1 tests*", "test_own *"])
+    plain.stdout.no_fnmatch_line("test_walk[[]pace-quick[]] *")
+    project.run("--benchmark-columns=median").stdout.fnmatch_lines(["test_walk[[]pace-quick[]] *"])
 
 
 def test_what_a_small_section_leaves_is_the_next_ones() -> None:

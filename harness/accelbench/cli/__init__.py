@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import click
 
-from accelbench.cli import accept, advise, calibrate, check, compare, doctor, export, list, report, time  # noqa: A004  named as the command is
+from accelbench.cli import (
+    accept,
+    advise,
+    calibrate,
+    check,
+    compare,
+    doctor,
+    export,
+    list,  # noqa: A004  named as the command is
+    report,
+    run,
+    show,
+    time,
+)
 from accelbench.cli.output import Commands
 
 
@@ -15,7 +28,7 @@ def main() -> None:
 
     \b
     Example:
-      pytest benchmarks/ --benchmark-save=first
+      accelbench run quick
       accelbench report
     """  # noqa: D301  click reads \b as "keep these lines"
 
@@ -23,13 +36,15 @@ def main() -> None:
 for _command in (
     advise.advise,
     report.report,
+    run.run,
+    show.show,
     calibrate.calibrate,
     check.check,
     accept.accept,
     compare.compare,
     doctor.doctor,
     export.export,
-    list.list_catalogue,
+    list.list_entries,
     time.time,
 ):
     main.add_command(_command)

@@ -7,16 +7,16 @@ from pathlib import Path
 import click
 
 from accelbench.cli.check import check_options, run_check, waivers_file
-from accelbench.cli.output import RESULTS
+from accelbench.locations import default_results
 
 
-@click.command()
+@click.command(short_help="Accept a change that check reports.")
 @click.argument("change")
-@click.argument("results", default=str(RESULTS))
+@click.argument("results", default=default_results)
 @click.option("--reason", required=True, help="Why the change is accepted.")
 @check_options
 def accept(change: str, results: str, reason: str, baseline: str, accepted: Path | None, limits: Path | None) -> None:
-    """Accept a CHANGE that accelbench check reports on RESULTS (default: results).
+    """Accept a CHANGE that accelbench check reports on RESULTS (default: where pytest saved last).
 
     CHANGE is a part of the name of one reported case, workload, technique or machine. The change is written with its
     reason to the file of accepted changes, and check reports it again only if it changes further. Exit status 0:

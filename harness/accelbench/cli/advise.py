@@ -7,21 +7,26 @@ import sys
 
 import click
 
+from accelbench.cli.completion import complete_framework, complete_techniques, complete_workload
 from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
-from accelbench.progress import SearchProgress, StreamScreen
+from accelbench.progress import SearchProgress
 from accelbench.sigint import stop_once
 from accelbench.units import read_bytes, read_fraction, read_seconds
 
 
-@click.command()
-@click.argument("workload")
-@click.option("--framework", default="", help="Framework to run it in. Default: its first one")
+@click.command(short_help="Find the fastest settings of a workload or of your program.")
+@click.argument("workload", shell_complete=complete_workload)
+@click.option(
+    "--framework", default="", shell_complete=complete_framework, help="Framework to run it in. Default: its first one"
+)
 @click.option("--budget", default="60s", help="Time for the search, such as 60s or 5m. Default: 60s")
 @click.option("--max-memory", help="Largest peak memory allowed, such as 8GiB.")
 @click.option("--max-error", help="Largest relative numeric error allowed, such as 1% or 0.01.")
 @click.option("--deterministic", is_flag=True, help="Only configurations that give the same bits every time.")
-@click.option("--only", help="Only these techniques, separated by commas: amp,batch_size")
+@click.option(
+    "--only", shell_complete=complete_techniques, help="Only these techniques, separated by commas: amp,batch_size"
+)
 @click.option("--set", "held", multiple=True, help="Fix a technique, or an option of the workload: batch_size=64")
 @click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to try. Default: 64; 1024 on a GPU")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the search and the data. Default: 0")
@@ -75,7 +80,7 @@ def advise(
         max_batch=max_batch,
         seed=seed,
     )
-    with stop_once(), SearchProgress(StreamScreen(sys.stderr), request.budget_s) as progress:
+    with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
         advice = advise(request, report=progress.report, on_progress=progress.show_phase)
     click.echo(json.dumps(as_json(advice), indent=2) if wanted == "json" else as_text(advice))
     if advice.interrupted:

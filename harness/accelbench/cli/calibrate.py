@@ -15,7 +15,7 @@ from accelbench.sigint import stop_once
 BETWEEN_LINES_S = 20.0  # of progress without a terminal
 
 
-@click.command()
+@click.command(short_help="Test the measuring by comparisons whose result is known.")
 @click.option("--quick", is_flag=True, help="Take about a minute: too little to prove much.")
 @click.option("--busy", is_flag=True, help="Repeat the comparisons of code beside busy processes on half of the cores.")
 @click.option("--framework", "frameworks", multiple=True, help="Only this framework; may be given several times.")
@@ -34,11 +34,11 @@ def calibrate(quick: bool, busy: bool, frameworks: tuple[str, ...], output: Path
       accelbench calibrate --quick --framework torch --format json
     """  # noqa: D301  click reads \b as "keep these lines"
     from accelbench.calibrate import calibrate as run_calibration
-    from accelbench.progress import Progress, StreamScreen
+    from accelbench.progress import ConsoleScreen, Progress
 
     require_writable(output)
     with stop_once():
-        progress = Progress(StreamScreen(sys.stderr), between_lines_s=BETWEEN_LINES_S)
+        progress = Progress(ConsoleScreen(sys.stderr), between_lines_s=BETWEEN_LINES_S)
         certificate = run_calibration(progress, quick=quick, busy=busy, frameworks=frameworks)
         path = write_certificate(certificate, output)
         lines = _write_page(certificate, path)

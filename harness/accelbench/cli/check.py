@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from accelbench.cli.output import RESULTS, format_options
+from accelbench.cli.output import format_options
+from accelbench.locations import default_results, local_path
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
     from accelbench.history.regression_check import RegressionCheck
@@ -37,8 +38,8 @@ def check_options(command: Command) -> Command:
     return command
 
 
-@click.command()
-@click.argument("results", default=str(RESULTS))
+@click.command(short_help="Fail if the newest run is slower than its history.")
+@click.argument("results", default=default_results)
 @check_options
 @format_options("text", "json", "markdown", "github", "junit")
 @click.option("--strict", is_flag=True, help="Exit status 3 if something is undecided.")
@@ -52,12 +53,12 @@ def check(
     accepted: Path | None,
     limits: Path | None,
 ) -> None:
-    """Report what changed beyond chance in the newest run under RESULTS, a folder or a URL (default: results).
+    """Report what changed beyond chance in the newest run under RESULTS, a folder or a URL.
 
-    The run is compared with earlier runs of the same machine and size. The machine, each workload and each technique
-    get a verdict. The smallest change that matters is 3 %, or what [tool.accelbench.check] in pyproject.toml says.
-    Accept an intended change with accelbench accept. Exit status 0: no regression, 1: a regression, 2: bad input, 3:
-    undecided, with --strict.
+    By default, RESULTS is where pytest saved last. The run is compared with earlier runs of the same machine and size.
+    The machine, each workload and each technique get a verdict. The smallest change that matters is 3 %, or what
+    [tool.accelbench.check] in pyproject.toml says. Accept an intended change with accelbench accept. Exit status 0: no
+    regression, 1: a regression, 2: bad input, 3: undecided, with --strict.
 
     \b
     Example:
@@ -74,8 +75,6 @@ def check(
 
 def waivers_file(results: str) -> Path:
     """Return the default file of accepted changes: beside the results, or here if the results are remote."""
-    from accelbench.locations import local_path
-
     path = local_path(results) or Path()
     return (path if path.is_dir() else path.parent) / _WAIVERS
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
-from accelbench.cli.output import RESULTS, format_options, note, warn, write_text
+from accelbench.cli.completion import complete_run
+from accelbench.cli.output import format_options, note, warn, write_text
+from accelbench.locations import default_results
 
 
-@click.command()
-@click.argument("before")
-@click.argument("after")
-@click.option("--storage", help="Folder or URL of the runs to choose from. Default: results")
+@click.command(short_help="Explain what changed between runs.")
+@click.argument("before", shell_complete=complete_run)
+@click.argument("after", shell_complete=complete_run)
+@click.option("--storage", help="Folder or URL of the runs to choose from. Default: where pytest saved last")
 @format_options("text", "markdown", "json", "html", explanation="What is printed; json and html hold every row.")
 @click.option("--all", "every", is_flag=True, help="Also the rows in which nothing is faster or slower.")
 @click.option("--output", help="Write into this file, or to this URL, instead.")
@@ -35,7 +37,7 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
     from accelbench.history.select_runs import load_known_runs, select_runs
     from accelbench.report.compare_output import format_comparison
 
-    history, earlier = select_runs(before, load_known_runs(storage or RESULTS, required=storage is not None))
+    history, earlier = select_runs(before, load_known_runs(storage or default_results(), required=storage is not None))
     history, later = select_runs(after, history)
     warn(history.unreadable)
     note(history.remarks, history.unreadable)

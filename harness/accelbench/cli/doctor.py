@@ -11,7 +11,7 @@ import click
 from accelbench.cli.output import format_options
 
 
-@click.command()
+@click.command(short_help="Show what this machine can accelerate and what is misconfigured.")
 @format_options("text", "json", explanation="json prints the facts and what was found.")
 @click.option(
     "--facts",

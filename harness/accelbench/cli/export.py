@@ -6,13 +6,14 @@ import json
 
 import click
 
-from accelbench.cli.output import RESULTS, warn, write_text
+from accelbench.cli.output import warn, write_text
+from accelbench.locations import default_results
 
 _ASV = "asv"
 
 
-@click.command()
-@click.argument("results", default=str(RESULTS))
+@click.command(short_help="Write results for another benchmark tracker.")
+@click.argument("results", default=default_results)
 @click.option(
     "--format",
     "wanted",
@@ -25,11 +26,12 @@ _ASV = "asv"
     help="File or URL to write, or for asv the folder. Default: printed, for asv the folder asv",
 )
 def export(results: str, wanted: str, output: str | None) -> None:
-    """Write RESULTS, a result file, a folder or a URL (default: results), for another benchmark tracker.
+    """Write RESULTS, a result file, a folder or a URL, for another benchmark tracker.
 
-    github-action-benchmark and bmf hold the newest run, since those trackers keep the history themselves; asv holds
-    every run that names its commit. The export has the time per item of each arm, and each effect: as a speedup with
-    its interval (bmf), or as the time relative to the baseline's, for trackers that expect smaller values to be better.
+    By default, RESULTS is where pytest saved last. github-action-benchmark and bmf hold the newest run, since those
+    trackers keep the history themselves; asv holds every run that names its commit. The export has the time per item
+    of each arm, and each effect: as a speedup with its interval (bmf), or as the time relative to the baseline's, for
+    trackers that expect smaller values to be better.
 
     \b
     Example:

@@ -1,47 +1,68 @@
-"""`accelbench list`: the workloads that can be measured, and the techniques that can be switched."""
+"""`accelbench list`: what can be measured and switched, and what was measured."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
 import click
+import msgspec
 
-from accelbench.cli.output import format_options
+from accelbench.cli.completion import complete_framework, complete_list
+from accelbench.cli.output import format_options, note, print_table, warn
 from accelbench.errors import BadInput
+from accelbench.locations import default_results
 from accelbench.text import hyphenate
+from accelbench.units import plural
 
 Entries = list[dict[str, Any]]
-_KINDS = ("workloads", "techniques")
+CATALOGUE, MEASURED = ("workloads", "techniques"), ("runs", "machines")
 
 
-@click.command("list")
-@click.argument("words", nargs=-1)
-@click.option("--framework", default="", help="Only those of this framework. Default: all frameworks")
+@click.command("list", short_help="List workloads and techniques, or the runs and machines measured.")
+@click.argument("words", nargs=-1, shell_complete=complete_list)
+@click.option("--framework", default="", shell_complete=complete_framework, help="Only those of this framework.")
+@click.option("--storage", help="Folder or URL of the runs. Default: where pytest saved last")
 @format_options("text", "json")
-def list_catalogue(words: tuple[str, ...], framework: str, wanted: str) -> None:
-    """List the built-in workloads, and the built-in techniques with their levels.
+def list_entries(words: tuple[str, ...], framework: str, storage: str | None, wanted: str) -> None:
+    """List the built-in workloads and techniques, or with runs or machines what was measured.
 
     WORDS find those that they describe, by name or by what else people call them: num_workers finds workers. The first
-    of them may be workloads or techniques, to list only these. The first level of a technique is its baseline. Levels
-    that depend on the machine are not listed, since no framework is loaded.
+    of them may be workloads, techniques, runs or machines, to list only these. The first level of a technique is its
+    baseline. Levels that depend on the machine are not listed, since no framework is loaded.
 
     \b
     Example:
       accelbench list
       accelbench list num_workers
       accelbench list techniques mixed precision
-      accelbench list techniques --framework torch
-      accelbench list workloads --format json
+      accelbench list workloads --framework torch --format json
+      accelbench list runs
+      accelbench list machines --storage results
     """  # noqa: D301  click reads \b as "keep these lines"
+    kind = words[0] if words and words[0] in (*CATALOGUE, *MEASURED) else ""
+    sought = " ".join(words[1:] if kind else words)
+    if kind in MEASURED:
+        chosen = {kind: _measured(kind, sought, storage or default_results())}
+    else:
+        chosen = _catalogue(kind, sought, framework)
+    if wanted == "json":
+        click.echo(json.dumps(chosen, indent=2))
+        return
+    for place, (name, entries) in enumerate(chosen.items()):
+        if len(chosen) > 1:
+            click.echo(f"{'' if place == 0 else chr(10)}{name.capitalize()}:")
+        print_table([_cells(entry) for entry in entries])
+
+
+def _catalogue(kind: str, sought: str, framework: str) -> dict[str, Entries]:
+    """Return the workloads and techniques that are sought, or those of one kind."""
     import accelbench.techniques
     import accelbench.workloads  # noqa: F401  importing declares them
     from accelbench.core import declared_for, declared_workloads, matches, searched_texts
 
-    kind = words[0] if words and words[0] in _KINDS else ""
-    sought = " ".join(words[1:] if kind else words)
     known = list(dict.fromkeys(name for work in declared_workloads() for name in work.frameworks))
     if framework and framework not in known:
         raise BadInput(f"--framework: {framework!r} is no framework; expected one of: {', '.join(known)}")
@@ -68,30 +89,67 @@ def list_catalogue(words: tuple[str, ...], framework: str, wanted: str) -> None:
     if not chosen:
         names = [name for each in found for name in (each.name, *each.aliases)] if kind != "workloads" else []
         names += [work.name for work in declared_workloads()] if kind != "techniques" else []
-        near = get_close_matches(sought, names, n=1)
-        raise BadInput(
-            f"nothing is called {sought!r} here; "
-            + (f"did you mean {near[0]!r}?" if near else f"list everything with: accelbench list {kind}".rstrip())
-        )
-    click.echo(json.dumps(chosen, indent=2) if wanted == "json" else "\n".join(_lines(chosen)))
+        raise _nothing(kind, sought, names)
+    return chosen
 
 
-def _lines(chosen: dict[str, Entries]) -> Iterator[str]:
-    for place, (name, entries) in enumerate(chosen.items()):
-        if len(chosen) > 1:
-            yield f"{'' if place == 0 else chr(10)}{name.capitalize()}:"
-        yield from _columns([_cells(entry) for entry in entries])
+def _measured(kind: str, sought: str, location: str) -> Entries:
+    """Return the runs at a location, the newest last, or the machines on which they were made."""
+    from accelbench.core import matches
+    from accelbench.history.index import load_history
+
+    history = load_history(location)
+    warn(history.unreadable)
+    note(history.remarks, history.unreadable)
+    compared = history.observations.loc[~history.observations["baseline"], "run"].value_counts()
+    runs: Entries = [
+        {
+            "run": run["run"],
+            "machine": run["machine"],
+            "identity": json.loads(run["identity"]),
+            "taken": None if run["taken"] != run["taken"] else run["taken"].isoformat(timespec="seconds"),
+            "size": run["size"],
+            "comparisons": int(compared.get(run["run"], 0)),
+            "interrupted": run["interrupted"],
+        }
+        for run in history.runs.to_dict("records")
+    ]
+    entries = runs if kind == "runs" else [*_machines(runs)]
+    found = [each for each in entries if matches(sought, each["run" if kind == "runs" else "machine"])]
+    if not found:
+        raise _nothing(kind, sought, [each["run"].rpartition("_")[2] for each in runs])
+    return found
 
 
-def _cells(entry: dict[str, Any]) -> tuple[str, str, str]:
+def _machines(runs: Entries) -> Iterator[dict[str, Any]]:
+    """Yield each machine with the number of its runs and the newest of them."""
+    for machine in dict.fromkeys(run["machine"] for run in runs):
+        own = [run for run in runs if run["machine"] == machine]
+        newest = own[-1]
+        yield {"machine": machine, "identity": newest["identity"], "runs": len(own), "newest": newest["run"]}
+
+
+def _nothing(kind: str, sought: str, names: list[str]) -> BadInput:
+    near = get_close_matches(sought, names, n=1)
+    way_out = f"did you mean {near[0]!r}?" if near else f"list everything with: accelbench list {kind}".rstrip()
+    return BadInput(f"nothing is called {sought!r} here; {way_out}")
+
+
+def _cells(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Return what a line of the list shows of a workload, a technique, a machine or a run."""
     if "frameworks" in entry:
         return entry["name"], ", ".join(entry["frameworks"]), entry["summary"]
-    levels = "levels depend on the machine" if entry["levels"] is None else ", ".join(entry["levels"])
-    aliases = f" Also called: {', '.join(entry['aliases'])}." if entry["aliases"] else ""
-    return hyphenate(entry["name"]), entry["framework"], f"{levels}: {entry['summary']}{aliases}"
+    if "levels" in entry:
+        levels = "levels depend on the machine" if entry["levels"] is None else ", ".join(entry["levels"])
+        aliases = f" Also called: {', '.join(entry['aliases'])}." if entry["aliases"] else ""
+        return hyphenate(entry["name"]), entry["framework"], f"{levels}: {entry['summary']}{aliases}"
+    if "runs" in entry:
+        from accelbench.report.machine import describe_machine
+        from accelbench.schema.result import Identity
 
-
-def _columns(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    first, second = (max(len(row[column]) for row in rows) if rows else 0 for column in (0, 1))
-    for name, frameworks, text in rows:
-        yield f"{name:<{first}}  {frameworks:<{second}}  {text}"
+        identity = msgspec.convert(entry["identity"], Identity)
+        return entry["machine"], plural(entry["runs"], "run"), describe_machine(identity)
+    taken = (entry["taken"] or "").replace("T", " ")[:16]
+    remark = ", interrupted" if entry["interrupted"] else ""
+    machine, _, name = entry["run"].rpartition("/")
+    return name, taken, entry["size"], plural(entry["comparisons"], "comparison"), f"{machine}{remark}"

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from accelbench.errors import AccelbenchError
 
+if TYPE_CHECKING:  # loaded only by the commands that print by it
+    from rich.console import RenderableType
+
+    from accelbench.run_summary import Line
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The modules of the extra `report`; the rest is installed with accelbench.
 REPORT_MODULES = ("fsspec", "jinja2", "matplotlib", "pandas", "pyarrow", "ruptures", "scipy", "seaborn", "tqdm")
+
+
+# The commands by what they are for, in the order in which --help lists them.
+SECTIONS = {
+    "Measure": ("run", "advise", "time", "doctor", "calibrate"),
+    "Read": ("show", "report", "list", "export"),
+    "Track": ("compare", "check", "accept"),
+}
 
 
 class _BadInputError(click.ClickException):
@@ -25,6 +39,13 @@ class _BadInputError(click.ClickException):
 
 class Commands(click.Group):
     """A group of commands whose errors are one line that names the way out."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what they are for, each with its whole description."""
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                commands = [(name, self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(name, each.short_help or "") for name, each in commands if each])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments."""
@@ -71,6 +92,40 @@ def note(remarks: Iterable[str], warned: Iterable[AccelbenchError]) -> None:
             click.echo(f"Note: {remark}", err=True)
 
 
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print lines in their styles; a terminal wraps those that are longer."""
+    from rich.text import Text
+
+    _print_by_rich((Text(line.text, line.style) for line in lines), soft_wrap=True)
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows of equal length in columns; on a terminal, the last column wraps below itself."""
+    from rich.table import Table
+
+    rows = [*rows]
+    table = Table.grid(padding=(0, 2))
+    for place in range(columns := max(map(len, rows), default=0)):
+        table.add_column(no_wrap=place < columns - 1)
+    for row in rows:
+        table.add_row(*row)
+    _print_by_rich([table])
+
+
+def _print_by_rich(things: Iterable[RenderableType], *, soft_wrap: bool = False) -> None:
+    """Print to standard output: in colours where it is a terminal, of any width where it is not."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = WIDEST
+    with console.capture() as captured:
+        for each in things:
+            console.print(each, soft_wrap=soft_wrap)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    click.echo("".join(f"{line}\n" for line in lines).encode(), nl=False)  # UTF-8 on every terminal
+
+
 def write_text(text: str, output: str | None) -> None:
     """Write a text into a file or to a URL, or print it if ``output`` is None.
 
@@ -85,7 +140,8 @@ def write_text(text: str, output: str | None) -> None:
     locations.write_text(text, output)
 
 
-RESULTS, CERTIFICATES = Path("results"), Path("certificates")
+CERTIFICATES = Path("certificates")
+WIDEST = 10_000  # characters of a line in a file
 
 
 def format_options(*formats: str, explanation: str = "") -> Callable[[Command], Command]:

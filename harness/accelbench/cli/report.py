@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelbench.cli.output import CERTIFICATES, RESULTS, format_options, warn
+from accelbench.cli.output import CERTIFICATES, format_options, warn
 from accelbench.errors import BadInput
+from accelbench.files import hide_from_git
+from accelbench.locations import default_results
 
 if TYPE_CHECKING:  # pandas and the figures load only inside the command that needs them
     from accelbench.history.observations import History
@@ -20,9 +22,9 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
     from accelbench.results.certificates import MachineCertificates
 
 
-@click.command()
+@click.command(short_help="Render a run, or several side by side, as a page.")
 @click.argument("results", nargs=-1)
-@click.option("--output", default="reports", help="Folder or URL of the reports. Default: reports")
+@click.option("--output", help="Folder or URL of the reports. Default: reports")
 @click.option("--title", default="", help="Heading of the page and of the Markdown. Default: a question.")
 @format_options(
     "html",
@@ -45,18 +47,19 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
 )
 def report(
     results: tuple[str, ...],
-    output: str,
+    output: str | None,
     title: str,
     wanted: str,
     certificates: Path | None,
     with_history: bool,
 ) -> None:
-    """Render the newest run under RESULTS, a result file, a folder or a URL (default: results), as a page.
+    """Render the newest run under RESULTS, a result file, a folder or a URL, as a page.
 
-    Several RESULTS become one report: the newest run of each, side by side, compared with the first as accelbench
-    compare does. The folder, named after the runs, lies below --output and holds index.html, summary.md, effects.csv,
-    effects.parquet and the figures. Only files whose content changed are written, and none is deleted. The page shows
-    the newest calibration certificate of each run's machine and, for one folder of runs, what changed over time.
+    By default, RESULTS is where pytest saved last. Several RESULTS become one report: the newest run of each, side by
+    side, compared with the first as accelbench compare does. The folder, named after the runs, lies below --output and
+    holds index.html, summary.md, effects.csv, effects.parquet and the figures. Only files whose content changed are
+    written, and none is deleted. The page shows the newest calibration certificate of each run's machine and, for one
+    folder of runs, what changed over time.
 
     \b
     Example:
@@ -70,8 +73,8 @@ def report(
     from accelbench.results import Findings
     from accelbench.schema.safe_json import printable
 
-    locations = results or (str(RESULTS),)
-    runs = [Findings(newest) for newest in _newest_of(locations)]
+    locations = results or (default_results(),)
+    runs = [Findings(newest) for newest in newest_of(locations)]
     kept = _certificates_of(runs, certificates or CERTIFICATES)
     past = _history_of(locations, [each.result for each in runs]) if with_history and wanted != "csv" else None
     if wanted in ("markdown", "csv"):
@@ -80,7 +83,7 @@ def report(
         )  # UTF-8 on every terminal
         return
     _draw_missing_pages(kept.values())
-    page, published = publish_report(runs, output, kept, printable(title), past)
+    page, published = publish_report(runs, output or _reports_folder(), kept, printable(title), past)
     if wanted == "json":
         found = [each.as_json() for each in runs]
         written = {"report": page, "wrote": published.wrote, "unchanged": published.unchanged}
@@ -90,7 +93,17 @@ def report(
         click.echo(f"report of {paths}: {printable(page)} ({published})")
 
 
-def _newest_of(locations: Iterable[str]) -> list[Result]:
+def _reports_folder() -> str:
+    """Return the default folder of reports; Git ignores one that is made here."""
+    folder = Path("reports")
+    if not folder.exists():
+        with suppress(OSError):  # publishing will say it
+            folder.mkdir()
+            hide_from_git(folder, "*")
+    return str(folder)
+
+
+def newest_of(locations: Iterable[str]) -> list[Result]:
     """Return the newest run of each location, none twice, and warn about files that could not be read.
 
     A file that an earlier version wrote has no recipes; those of the built-in techniques are added.
@@ -121,7 +134,7 @@ def _history_of(locations: Sequence[str], runs: Sequence[Result]) -> History | N
 
     if len(runs) > 1:
         with suppress(BadInput):  # a comparison does without other runs
-            return load_history(RESULTS, opened=runs)
+            return load_history(default_results(), opened=runs)
         return None
     if len(locations) != 1 or open_store(locations[0]).is_file:
         return None

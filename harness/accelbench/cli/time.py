@@ -12,12 +12,12 @@ import click
 
 from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
-from accelbench.progress import StreamScreen
+from accelbench.progress import ConsoleScreen
 from accelbench.sigint import stop_once
 from accelbench.units import read_seconds, size
 
 
-@click.command()
+@click.command(short_help="Compare command lines.")
 @click.argument("commands", nargs=-1, required=True)
 @click.option("--budget", help="Time for all runs, such as 10s or 2m. Default: 10s, or 18 runs of each")
 @click.option("-w", "--warmup", type=click.IntRange(min=0), default=0, help="More untimed runs of each. Default: 0")
@@ -66,7 +66,7 @@ def time(
         )
         for name, text in zip(named, commands, strict=True)
     ]
-    screen = StreamScreen(sys.stderr)
+    screen = ConsoleScreen(sys.stderr)
     with stop_once():
         try:
             timed = time_commands(

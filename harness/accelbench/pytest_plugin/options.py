@@ -15,10 +15,10 @@ import pytest
 
 from accelbench.core import MAX_BATCH, Host, Plan, Setting
 from accelbench.core.workload import Size
+from accelbench.locations import RESULTS_INI
 from accelbench.schema.result import Identity
 from accelbench.text import list_some
 
-RESULTS_INI = "accelbench_results"
 MAX_BATCH_ON_GPU = 16384  # training ResNet-18 takes some 22 MB per image: this batch would take 360 GB
 MAX_BROKEN_NAMED = 10  # broken images that the header names; it counts the others
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -24,13 +25,13 @@ from accelbench.pytest_plugin.options import Options, RunConfig, add_options, co
 from accelbench.pytest_plugin.session import UNFINISHED_STATUS, Session
 from accelbench.pytest_plugin.storage import HOST, Storage, keeps_results, without_readings
 from accelbench.pytest_plugin.terminal import (
-    Judging,
     ReporterScreen,
     fold_skips,
     header_line,
+    hide_table,
     spending_line,
-    summary_lines,
 )
+from accelbench.run_summary import Judging, summary_lines
 from accelbench.schema.environment_difference import differing_facts
 from accelbench.schema.result import KEY, ArmRecord
 from accelbench.schema.result_json import to_json
@@ -255,6 +256,7 @@ def pytest_terminal_summary(
     if config.get_verbosity() <= 0:
         skipped = terminalreporter.stats.get("skipped", ())
         fold_skips((report for report in skipped if report.nodeid in session.trials), records)
+    hide_table(config.pluginmanager.get_plugin(HOST), config, session.trials)
     try:
         return (yield)
     finally:
@@ -263,9 +265,10 @@ def pytest_terminal_summary(
             terminalreporter.section("accelbench")
             plan = session.config.plan
             judging = Judging(noise=plan.noise, budget_s=plan.budget_s)
-            verbose = config.get_verbosity() > 0
-            for line in summary_lines(records, judging, rehearsed=session.config.rehearse, verbose=verbose):
-                terminalreporter.write_line(line.text, **line.markup)
+            width = shutil.get_terminal_size().columns if terminalreporter.isatty else None
+            rehearsed, verbose = session.config.rehearse, config.get_verbosity() > 0
+            for line in summary_lines(records, judging, width=width, rehearsed=rehearsed, verbose=verbose):
+                terminalreporter.write_line(line.text, **({line.style: True} if line.style else {}))
             terminalreporter.write_line(spending_line(session.spending.total()))
         for closing in storage.closing_lines():
             terminalreporter.write_line(closing, red=bool(storage.failure))

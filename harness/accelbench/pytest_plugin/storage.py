@@ -18,8 +18,9 @@ from pytest_benchmark.storage.file import FileStorage
 from pytest_benchmark.utils import safe_dumps
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.files import destination, is_special, require_writable, write_atomically
-from accelbench.pytest_plugin.options import RESULTS_INI, Options, this_machine
+from accelbench.files import destination, hide_from_git, is_special, require_writable, write_atomically
+from accelbench.locations import RESULTS, RESULTS_INI, UNCONFIGURED, configured_results
+from accelbench.pytest_plugin.options import Options, this_machine
 from accelbench.pytest_plugin.resume import (
     SUFFIX,
     Journal,
@@ -37,7 +38,8 @@ from accelbench.schema.safe_json import parse, unreadable_in_one_line
 from accelbench.units import plural, size
 
 HOST = "pytest-benchmark"  # the name under which pytest-benchmark registers its session
-DEFAULT_STORAGE = "file://./.benchmarks"  # pytest-benchmark's, where the user named no other
+DEFAULT_STORAGE = f"file://./{UNCONFIGURED}"  # pytest-benchmark's, where the user named no other
+UNNAMED = "unnamed"  # the name of a run that the user gave none
 ROOM_BYTES = 8 * 2**20  # a run of hundreds of arms takes about one mebibyte
 UNSAVED_STATUS = 2
 FINISHED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
@@ -46,14 +48,18 @@ _NUMBERED = re.compile(r"(\d{4,15})_.+")
 
 def keeps_results(config: pytest.Config) -> bool:
     """Return whether the project keeps runs in a folder per machine and the user named no other storage."""
-    return bool(config.getini(RESULTS_INI)) and config.getoption("benchmark_storage", None) == DEFAULT_STORAGE
+    return bool(config.getini(RESULTS_INI)) and _is_default(config)
+
+
+def _is_default(config: pytest.Config) -> bool:
+    return bool(config.getoption("benchmark_storage", None) == DEFAULT_STORAGE)
 
 
 class AtomicStorage(FileStorage):  # type: ignore[misc]  # pytest-benchmark has no types
     """pytest-benchmark's storage in a folder, whose files get their names when they are complete and on disk."""
 
-    def __init__(self, host: Any, machine_id: str) -> None:
-        super().__init__(host.storage.path, logger=host.logger, default_machine_id=machine_id)
+    def __init__(self, host: Any, folder: Path, machine_id: str = "") -> None:
+        super().__init__(folder, logger=host.logger, default_machine_id=machine_id)
         self.saved: list[Path] = []
 
     @property
@@ -89,11 +95,11 @@ class Storage:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._document: dict[str, Any] | None = None
+        self._keeps_results, self._is_default = keeps_results(config), _is_default(config)
         wanted = any(config.getoption(f"benchmark_{name}", None) for name in ("save", "autosave", "compare"))
-        self.in_own_folder = keeps_results(config) and wanted
+        self.in_own_folder = self._keeps_results and wanted
         if self.in_own_folder:
-            folder = config.rootpath / config.getini(RESULTS_INI) / machine_key(this_machine())
-            config.option.benchmark_storage = f"file://{folder}"
+            config.option.benchmark_storage = f"file://{self._machines_folder()}"
         self.has_trials = False
         self.interrupted = False
         self.journal: Journal | None = None
@@ -104,7 +110,12 @@ class Storage:
     def pytest_sessionstart(self) -> None:
         """Keep pytest-benchmark from adding a folder of its own, whose name does not distinguish GPUs."""
         if self.in_own_folder:
-            self._host.storage = AtomicStorage(self._host, machine_id="")
+            self._host.storage = AtomicStorage(self._host, self._host.storage.path)
+
+    def _machines_folder(self) -> Path:
+        """Return this machine's folder among the results that the project keeps."""
+        folder: Path = self._config.rootpath / self._config.getini(RESULTS_INI) / machine_key(this_machine())
+        return folder
 
     def open_journal(self, header: Callable[[str], JournalHeader], options: Options) -> Iterator[str]:
         """Open the journal of a run that is to be saved, or of the unfinished run; yield lines for the terminal.
@@ -113,10 +124,15 @@ class Storage:
             BadInput: the run cannot be saved, or the unfinished one cannot be continued.
         """
         host, in_parts = self._host, options.minutes is not None
-        self._require_room()
+        if host.save or host.autosave or host.json:
+            self._require_room()
+        else:
+            yield from self._name_run()
         if isinstance(host.storage, FileStorage) and not isinstance(host.storage, AtomicStorage):
-            host.storage = AtomicStorage(host, machine_id=host.storage.default_machine_id)
+            host.storage = AtomicStorage(host, host.storage.path, machine_id=host.storage.default_machine_id)
         folder = self._folder
+        if folder and self._is_default and (host.save or host.autosave):
+            self._hide_from_git(folder)
         if folder is None:
             if options.resume:
                 raise BadInput("--accel-resume: this run is not saved; repeat the whole command of the unfinished run")
@@ -146,6 +162,30 @@ class Storage:
                 f"accelbench: an unfinished run is in {self._shown(newest.path)} ({_count_finished(newest)}){more}; "
                 "repeat its command with --accel-resume to continue it, or delete the file to discard it"
             )
+
+    def _name_run(self) -> Iterator[str]:
+        """Save a run that the user gave no name where named ones are saved; yield a line if that is impossible."""
+        host = self._host
+        if self._keeps_results and not self.in_own_folder:
+            self.in_own_folder = True
+            host.storage = AtomicStorage(host, self._machines_folder())
+        if not isinstance(host.storage, FileStorage):  # a database gets only what the user sends there
+            yield "accelbench: this run is not saved; --benchmark-save=NAME saves it"
+            return
+        host.save = UNNAMED
+        try:
+            self._require_room()
+        except BadInput as error:
+            host.save = None
+            yield f"accelbench: this run is not saved: {error}"
+
+    def _hide_from_git(self, folder: Path) -> None:
+        """Hide runs from Git where the project names no folder for them, and elsewhere those without a name."""
+        with suppress(OSError):  # saving will say it
+            if configured_results(self._config.invocation_params.dir):
+                hide_from_git(folder, ".gitignore", f"*_{UNNAMED}.json", f"*{SUFFIX}")
+            else:
+                hide_from_git(folder if self.in_own_folder else self._host.storage.path, "*")
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
@@ -223,7 +263,8 @@ class Storage:
             yield self.failure
         for file in self.saved:
             shown = self._shown(file)
-            yield f"saved in {shown}; render it with: accelbench report{'' if self.in_own_folder else f' {shown}'}"
+            place = "" if self._is_found(file) else f" {shown}"
+            yield f"saved in {shown}; render it with: accelbench report{place}"
         if self.journal and self.journal.failure and not self.saved:
             yield f"not every trial could be kept in {self._shown(self.journal.path)} ({self.journal.failure})"
         if self.journal and self.journal.path.exists():
@@ -231,6 +272,13 @@ class Storage:
                 f"what was measured is kept in {self._shown(self.journal.path)}; the same command with --accel-resume "
                 "continues the run"
             )
+
+    def _is_found(self, file: Path) -> bool:
+        """Return whether ``accelbench report`` finds a file by itself, called where pytest was."""
+        here = self._config.invocation_params.dir
+        return file.is_relative_to(configured_results(here) or here / RESULTS) or file.is_relative_to(
+            here / UNCONFIGURED
+        )
 
     @property
     def _host(self) -> Any:

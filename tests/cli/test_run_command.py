@@ -1,0 +1,61 @@
+"""`accelbench run`: the suite in any folder."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ACCELBENCH = (sys.executable, "-m", "accelbench", "run")
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*ACCELBENCH, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def collected(*arguments: str, folder: Path) -> list[str]:
+    """Return the ids of the tests that would run."""
+    done = run(*arguments, "-k", "test_numpy_threads or test_mixed_precision", "--collect-only", "-q", folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+@pytest.mark.slow
+def test_a_selection_is_measured_saved_and_left_to_report(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--nosuch-option"\n')
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    done = run("quick", "-k", "numpy and row-normalisation", "--accel-budget=0.05", "--accel-visits=1", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = (tmp_path / "results").rglob("*.json")
+    assert file.name == "0001_quick.json"
+    (trial,) = json.loads(file.read_text())["accelbench"]["trials"]
+    assert trial["id"].startswith("benchmarks/test_")
+    assert f"saved in {file.relative_to(tmp_path)}; render it with: accelbench report" in done.stdout
+    assert "warnings summary" not in done.stdout
+    status = subprocess.run(["git", "status", "--short"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert status.stdout == "?? pyproject.toml\n"
+
+
+@pytest.mark.slow
+def test_quick_is_the_default_and_leaves_out_what_takes_long(tmp_path: Path) -> None:
+    quick, every = collected(folder=tmp_path), collected("all", folder=tmp_path)
+    assert collected("quick", folder=tmp_path) == quick
+    assert set(quick) < set(every)
+    assert any("amp-fp16" in name for name in set(every) - set(quick))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_selection_of_nothing_but_what_quick_leaves_out_says_so(tmp_path: Path) -> None:
+    done = run("-k", "resnet18 and amp-fp16", folder=tmp_path)
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "A quick run leaves out what you selected; put all in place of quick: accelbench run all ..." in done.stderr
+
+
+@pytest.mark.slow
+def test_an_option_that_pytest_does_not_know_is_pytests_error(tmp_path: Path) -> None:
+    done = run("quick", "--accel-bugdet=1", folder=tmp_path)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "unrecognized arguments: --accel-bugdet=1" in done.stderr
+    assert [*tmp_path.iterdir()] == []
