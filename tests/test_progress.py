@@ -48,14 +48,14 @@ def test_the_time_left_rests_on_tasks_of_the_same_group_and_else_on_how_good_gue
     stream = StringIO()
     progress = Progress(ConsoleScreen(stream), clock=clock)
     parts = {"x::a": 2, "x::b": 3, "y::c": 1}
-    progress.expect({task: Expected(group=task[0], guess_s=2.0, parts=count) for task, count in parts.items()})
-    for task, took_s in (("x::a", 20.0), ("x::b", 5.0), ("y::c", 1.0)):
+    progress.expect({task: Expected(group=task[0], guess_s=12.0, parts=count) for task, count in parts.items()})
+    for task, took_s in (("x::a", 120.0), ("x::b", 60.0), ("y::c", 1.0)):
         with progress.measuring(task, task[-1]):
             clock.now_s += took_s
     assert stream.getvalue().splitlines() == [
-        "[1/3] about 12 s left · a",
-        "[2/3] about 40 s left · b",
-        "[3/3] about 5 s left · c",
+        "[1/3] about 1 min 12 s left · a",
+        "[2/3] about 3 min 33 s left · b",
+        "[3/3] about 28 s left · c",
     ]
 
 

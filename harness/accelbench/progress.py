@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BETWEEN_LINES_S = 3.0  # where lines stay
 LONGEST_SILENCE_S = 20.0
+SETTLING_S = 30.0  # of tasks that took as long as guessed, beside which those that are done count
 BETWEEN_PHASES_S = 0.5  # writing more often would take the processor from what is being measured
 
 
@@ -110,7 +111,7 @@ class Progress:
         """Return an estimate of how long a task will take: 0 for one that was not expected.
 
         It is as long as those of its group were. Where none of them is done, the guess counts, times the ratio of what
-        all tasks took so far to what was guessed of them.
+        all tasks took so far to what was guessed of them; the first tasks, which start processes, count little.
         """
         if (expected := self._left.get(task)) is None:
             return 0.0
@@ -118,7 +119,7 @@ class Progress:
         if parts:
             return expected.parts * spent_s / parts
         took_s = sum(seconds for _, seconds in self._spent.values())
-        return expected.parts * expected.guess_s * (took_s / self._guessed_s if self._guessed_s else 1.0)
+        return expected.parts * expected.guess_s * (SETTLING_S + took_s) / (SETTLING_S + self._guessed_s)
 
     @contextmanager
     def measuring(self, task: Hashable, text: str) -> Iterator[Callable[[str], None]]:
