@@ -49,7 +49,7 @@ class ConsoleScreen:
         """Replace the last line; an empty text removes it."""
         self._live.update(_one_line(line))
         if line:
-            self._live.start(refresh=True)
+            self._live.start()
             self._live.refresh()
         else:
             self._live.stop()

@@ -230,12 +230,15 @@ def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit on file sizes to set")
-def test_a_file_cut_off_by_a_full_disk_is_not_left_among_the_results(keeping: Project) -> None:
+def test_a_file_cut_off_by_a_full_disk_is_left_nowhere(keeping: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    spare = keeping.path / "spare"
+    spare.mkdir()
+    monkeypatch.setenv("TMPDIR", str(spare))
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
     keeping.write("test_zzz.py", SPOILED.format(deed=limit))
     result = keeping.run_subprocess("--benchmark-save=quick", "-p", "no:cacheprovider")
     assert result.ret == 2
-    assert files(keeping.path / "results") == []
+    assert files(keeping.path / "results") == files(spare) == []
     assert list((keeping.path / "results").rglob("*.journal"))  # with which the run is continued
     result.stdout.fnmatch_lines(["the run could not be saved (File too large), nor kept in *; make room and run again"])
 

@@ -326,10 +326,13 @@ class Storage:
             body = _compact(json.dumps(document, default=repr))
         except (TypeError, ValueError, RecursionError):
             body = _compact(json.dumps({KEY: document.get(KEY)}, default=repr))
+        kept = None
         try:
             with tempfile.NamedTemporaryFile(prefix="accelbench-", suffix=".json", delete=False) as kept:
                 kept.write(body)
         except OSError as another:
+            if kept:
+                Path(kept.name).unlink(missing_ok=True)
             return f"{failed}, nor kept in {tempfile.gettempdir()} ({another.strerror}); make room and run again"
         return f"{failed}; it is kept in {kept.name}: make room and move it into the results folder"
 
