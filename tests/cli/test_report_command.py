@@ -1,6 +1,7 @@
 """The command `accelbench report`, as a user types it."""
 
 import json
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,15 @@ def test_the_newest_run_under_results_is_reported(accelbench, tmp_path):
     assert published == "wrote 4 files, left 0 unchanged)\n"
     written = {path.name for path in (tmp_path / "reports" / "new").iterdir()}
     assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet"}
+
+
+def test_the_last_run_is_found_without_settings_and_git_does_not_see_the_report(accelbench, tmp_path):
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    save(SIMPLE, tmp_path / ".benchmarks" / "machine" / "0001_unnamed.json")
+    result = accelbench("report")
+    assert result.stdout.startswith("report of .benchmarks/machine/0001_unnamed.json: reports/unnamed/index.html (")
+    status = subprocess.run(["git", "status", "--short"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert status.stdout.split() == ["??", ".benchmarks/"]
 
 
 def test_one_file_is_reported_where_the_user_wants_it(accelbench, tmp_path):

@@ -31,6 +31,9 @@ SECTIONS = {
 }
 
 
+LONGEST_SHORT_HELP = 200  # characters: the formatter wraps what is longer than a line
+
+
 class _BadInputError(click.ClickException):
     """One line on stderr, and exit status 2."""
 
@@ -42,10 +45,12 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by what they are for, each with its whole description."""
-        for heading, names in SECTIONS.items():
-            with formatter.section(heading):
-                commands = [(name, self.get_command(ctx, name)) for name in names]
-                formatter.write_dl([(name, each.short_help or "") for name, each in commands if each])
+        others = [name for name in self.list_commands(ctx) if not any(name in names for names in SECTIONS.values())]
+        for heading, names in {**SECTIONS, "More": others}.items():
+            commands = [(name, self.commands[name].get_short_help_str(LONGEST_SHORT_HELP)) for name in names]
+            if commands:
+                with formatter.section(heading):
+                    formatter.write_dl(commands)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments."""
