@@ -1,8 +1,10 @@
 """Write every table of numbers in README.md and docs/: `python docs/make_tables.py`, or `tox -e docs`.
 
 A table stands between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``. A function of this file makes its lines. The
-numbers come from committed results, through the commands that users have. With ``--check`` nothing is written, and the
-exit status is 1 if a page is out of date.
+numbers come from committed results, through the commands that users have: from the newest committed run named quick,
+whose report is rendered into ``reports/quick`` first, and from the newest committed certificate of its machine. The
+JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit status is 1 if a page is
+out of date.
 """
 
 from __future__ import annotations
@@ -11,48 +13,86 @@ import argparse
 import csv
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import click
+import msgspec
+
 from accelbench import price, units
+from accelbench.cli import main as accelbench_command
+from accelbench.pytest_plugin.options import add_options
+from accelbench.report.machine import describe_machine
+from accelbench.schema.result import KEY, Environment, Run
 
 CHECKOUT = Path(__file__).parent.parent
-QUICK = "results/amd-epyc-2c-24g-a1550a/0010_quick.json"
-CERTIFICATE = "certificates/amd-epyc-2c-24g-a1550a/0002.json"
+REPORT = "reports/quick"
+DRAFT = CHECKOUT / ".tox" / "docs-report" / "quick"
+SCHEMA = "docs/reference/result.schema.json"
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 
 # The README's rows, by test, level and what the row is called: gains, losses, no difference and no decision.
 FIRST_SCREEN = (
     ("test_batch_size[cnn-train]", "batch-size 32", "batch size 1 → 32"),
-    ("test_loop[dense-epoch-keras]", "loop function", "eager → `tf.function`"),
-    ("test_xla[cnn-train-keras]", "xla jit-compile", "XLA off → on"),
-    ("test_compile[chain-torch]", "compile default", "eager → `torch.compile`"),
-    ("test_cache", "cache memory", "`tf.data` cache off → memory"),
-    ("test_optimizer[narrow-mlp-train]", "optimizer fused", "optimizer loop → fused"),
-    ("test_expression_compiler[polynomial-1000000]", "expression-compiler numba", "NumPy → Numba"),
-    ("test_expression_compiler[elementwise-chain-1000000]", "expression-compiler numba", "NumPy → Numba"),
-    ("test_numpy_threads[matrix-product-10000]", "threads all", "threads 1 → 2"),
-    ("test_numpy_threads[matrix-product-1000000]", "threads all", "threads 1 → 2"),
-    ("test_workers[image-loading]", "workers 2", "loader workers 0 → 2"),
     ("test_mixed_precision[bert-train]", "amp bf16", "float32 → bfloat16"),
     ("test_mixed_precision[resnet18-train]", "amp bf16", "float32 → bfloat16"),
     ("test_mixed_precision[mlp-train]", "amp fp16", "float32 → float16"),
     ("test_precision_and_layout[cnn-train]", "amp bf16, memory-format channels-last", "bfloat16 and channels-last"),
+    ("test_compile[chain-torch]", "compile default", "eager → `torch.compile`"),
+    ("test_workers[image-loading]", "workers 2", "loader workers 0 → 2"),
+    ("test_cache", "cache memory", "`tf.data` cache off → memory"),
+    ("test_xla[cnn-train-keras]", "xla jit-compile", "XLA off → on"),
+    ("test_numpy_threads[matrix-product-1000000]", "threads all", "threads 1 → 2"),
+    ("test_expression_compiler[polynomial-1000000]", "expression-compiler numba", "NumPy → Numba"),
+    ("test_expression_compiler[elementwise-chain-1000000]", "expression-compiler numba", "NumPy → Numba"),
 )
 
 
-def quick_run() -> Iterator[str]:
-    """Yield the README's table: chosen effects of one run, gains and losses."""
-    effects = {(row["trial"].partition("::")[2], row["level"]): row for row in _effects(QUICK)}
+@dataclass(frozen=True)
+class QuickRun:
+    """The newest committed run named quick: its file, and the findings and the rows of effects.csv of its report."""
+
+    path: Path
+    findings: dict[str, Any]
+    effects: list[dict[str, str]]
+
+    def origin(self, what: str, page: Path) -> str:
+        """Return a line on where numbers come from."""
+        document = json.loads(self.path.read_text())
+        machine = describe_machine(msgspec.convert(document[KEY]["environment"], Environment).identity)
+        return (
+            f"{what} on {document['datetime'][:10]}, on {machine}: [result file]({_link(self.path, page)}), "
+            f"[report]({_link(CHECKOUT / REPORT / 'summary.md', page)})."
+        )
+
+
+def render() -> QuickRun:
+    """Render the report of the newest committed run named quick into ``DRAFT``."""
+    path = _newest("results/*/*_quick.json")
+    shutil.rmtree(DRAFT, ignore_errors=True)
+    command = [sys.executable, "-m", "accelbench", "report", str(path), "--json", "--output", str(DRAFT.parent)]
+    printed = subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE).stdout
+    rows = csv.DictReader(io.StringIO((DRAFT / "effects.csv").read_text()))
+    return QuickRun(path, json.loads(printed), list(rows))
+
+
+def quick_run(page: Path, run: QuickRun) -> Iterator[str]:
+    """Yield the README's table: chosen effects of one run, gains and losses, and where they come from."""
+    effects = {(row["trial"].partition("::")[2], row["level"]): row for row in run.effects}
     yield "| technique | workload | speedup | interval | verdict | price |"
     yield "|---|---|---|---|---|---|"
     for test, level, label in FIRST_SCREEN:
+        if (test, level) not in effects:
+            sys.exit(f"{run.path}: no effect of {level} in {test}; choose another row in FIRST_SCREEN of {__file__}")
         row = effects[test, level]
         options = re.sub(r"\d+", lambda number: f"{int(number[0]):,}", row["problem"])
         workload = ", ".join(filter(None, (row["workload"], options)))
@@ -61,23 +101,39 @@ def quick_run() -> Iterator[str]:
             label, workload, units.speedup(float(row["speedup"])), units.interval(low, high),
             f"{GLYPHS[row['verdict']]} {row['verdict']}", _price(row),
         )  # fmt: skip
+    yield ""
+    yield run.origin("Measured by `tox -e quick`", page)
 
 
-def bundle() -> Iterator[str]:
+def picture(page: Path, _: QuickRun) -> Iterator[str]:
+    """Yield the README's picture."""
+    yield _picture("Mixed precision on several models: each speedup with its interval.", "effects-amp-torch", page)
+
+
+def bundle(page: Path, run: QuickRun) -> Iterator[str]:
     """Yield what each technique of a bundle brings alone, on average and on top of the others."""
     (attribution,) = (
-        each for each in _findings(QUICK)["attributions"] if each["trial"].endswith("test_precision_layout_and_batch")
+        each for each in run.findings["attributions"] if each["trial"].endswith("test_precision_layout_and_batch")
     )
+    yield run.origin("Training of a small CNN", page)
+    yield ""
     yield "| technique | alone | on average | on top of the others |"
     yield "|---|---|---|---|"
     for name, label in attribution["techniques"].items():
         yield _row(label, *(_ratio(attribution[share][name]) for share in ("alone", "average", "on_top")))
     yield _row("all together", _ratio(attribution["bundle"]), "", "")
+    yield ""
+    yield _picture(
+        "What each technique brings alone, on average and on top of the others; and how they interact.",
+        "attribution-amp-memory-format-batch-size-cnn-train", page,
+    )  # fmt: skip
 
 
-def ladder() -> Iterator[str]:
+def ladder(page: Path, run: QuickRun) -> Iterator[str]:
     """Yield the rungs of the NumPy ladder."""
-    (numpy_ladder,) = (each for each in _findings(QUICK)["ladders"] if each["trial"].endswith("test_ladder_numpy"))
+    (numpy_ladder,) = (each for each in run.findings["ladders"] if each["trial"].endswith("test_ladder_numpy"))
+    yield run.origin("Ten elementwise operations in NumPy", page)
+    yield ""
     yield "| rung | over the start | over the rung below | verdict of the rung |"
     yield "|---|---|---|---|"
     for rung in numpy_ladder["rungs"][1:]:
@@ -88,11 +144,17 @@ def ladder() -> Iterator[str]:
             units.ratio(rung["step"], rung["step_low"], rung["step_high"]),
             f"{GLYPHS[verdict]} {verdict}",
         )
+    yield ""
+    yield _picture("Each rung over the start, and over the rung below.", "ladder-ladder-stacked-chain", page)
 
 
-def certificate() -> Iterator[str]:
+def certificate(page: Path, run: QuickRun) -> Iterator[str]:
     """Yield how often the referee was right about comparisons whose answer is known, idle and beside a neighbour."""
-    comparisons = json.loads((CHECKOUT / CERTIFICATE).read_text())["comparisons"]
+    source = _newest(f"certificates/{run.path.parent.name}/*.json")
+    stored = json.loads(source.read_text())
+    machine = describe_machine(msgspec.convert(stored["environment"], Environment).identity)
+    yield f"From the [certificate]({_link(source, page)}) of {machine}, {stored['created'][:10]}:"
+    yield ""
     yield "| what was compared | verdict | the other core idle | beside a busy process |"
     yield "|---|---|---|---|"
     expected = [
@@ -106,27 +168,77 @@ def certificate() -> Iterator[str]:
         for is_busy in (False, True):
             found = [
                 each["verdict"]
-                for each in comparisons
+                for each in stored["comparisons"]
                 if each["effect_size"] == effect_size and bool(each["busy_processes"]) == is_busy
             ]
             counts.append(f"{sum(verdict in verdicts for verdict in found)} of {len(found)}")
         yield _row(what, " or ".join(f"`{verdict}`" for verdict in verdicts), *counts)
 
 
-def techniques() -> Iterator[str]:
+def techniques(*_: object) -> Iterator[str]:
     """Yield every technique with its levels, from the declarations."""
     from accelbench.techniques.__main__ import catalogue
 
     yield from catalogue().strip().splitlines()
 
 
-TABLES: dict[str, Callable[[], Iterable[str]]] = {
+def options(*_: object) -> Iterator[str]:
+    """Yield the plugin's options with their meaning and default, from their declarations."""
+    declared: dict[str, dict[str, Any]] = {}
+    group = SimpleNamespace(addoption=lambda name, **attributes: declared.update({name: attributes}))
+    add_options(SimpleNamespace(getgroup=lambda *_: group, addini=lambda *_, **__: None))
+    yield "| option | meaning | default |"
+    yield "|---|---|---|"
+    for name, attributes in declared.items():
+        meaning, _, default = attributes["help"].partition(" Default: ")
+        values = attributes.get("metavar") or "|".join(attributes.get("choices", ()))
+        yield _row(f"`{' '.join((name, values)).strip()}`".replace("|", "\\|"), meaning.rstrip("."), default or "off")
+
+
+def commands(*_: object) -> Iterator[str]:
+    """Yield what every command of `accelbench` prints as its help."""
+    parent = click.Context(accelbench_command, info_name="accelbench", **accelbench_command.context_settings)
+    for name, command in sorted(accelbench_command.commands.items()):
+        context = click.Context(command, parent, name, max_content_width=100, terminal_width=100)
+        help_text = command.get_help(context)
+        yield from (f"## accelbench {name}", "", "```text", *help_text.splitlines(), "```", "")
+
+
+TABLES: dict[str, Callable[[Path, QuickRun], Iterable[str]]] = {
     "quick-run": quick_run,
+    "picture": picture,
     "bundle": bundle,
     "ladder": ladder,
     "certificate": certificate,
     "techniques": techniques,
+    "options": options,
+    "commands": commands,
 }
+
+
+def schema() -> str:
+    """Return the JSON Schema of result files, whose fields are described as in results/README.md."""
+    generated = msgspec.json.schema(Run)
+    documented = (CHECKOUT / "results" / "README.md").read_text()
+    for name, definition in generated["$defs"].items():
+        definition.pop("description", None)  # docstrings are written for readers of the code
+        title = {"TrialRecord": "Trial", "ArmRecord": "Arm"}.get(name, name)
+        section = re.search(rf"^### {title}\n(.*?)(?=^#|\Z)", documented, re.MULTILINE | re.DOTALL)
+        rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\| (.*) \|$", section[1] if section else "", re.MULTILINE)
+        meanings = {field: meaning for fields, meaning in rows for field in re.findall(r"`(\w+)`", fields)}
+        for field, declared in definition.get("properties", {}).items():
+            if field in meanings:
+                declared["description"] = meanings[field]
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A result file of accelbench",
+        "description": "pytest-benchmark's JSON with one key of accelbench's own",
+        "type": "object",
+        "required": [KEY],
+        "properties": {KEY: {"$ref": generated["$ref"]}},
+        "$defs": generated["$defs"],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
@@ -134,42 +246,49 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a page is out of date")
     check = parser.parse_args().check
-    stale = []
-    for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))):
-        before = page.read_text()
-        after = MARKED.sub(_fill, before)
-        if after != before:
-            stale.append(str(page.relative_to(CHECKOUT)))
-            if not check:
-                page.write_text(after)
+    run = render()
+    made = {
+        page: MARKED.sub(lambda marked, page=page: _fill(marked, page, run), page.read_text())
+        for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
+    }
+    made[CHECKOUT / SCHEMA] = schema()
+    stale = [page for page, text in made.items() if not page.exists() or page.read_text() != text]
     if stale:
-        print(f"{'out of date' if check else 'written'}: {', '.join(stale)}")
-    sys.exit(1 if stale and check else 0)
+        print(
+            f"{'out of date' if check else 'written'}: {', '.join(str(each.relative_to(CHECKOUT)) for each in stale)}"
+        )
+    if check:
+        sys.exit(bool(stale))
+    for page in stale:
+        page.write_text(made[page])
+    shutil.rmtree(CHECKOUT / REPORT, ignore_errors=True)  # or what an earlier version drew would stay
+    shutil.copytree(DRAFT, CHECKOUT / REPORT)
 
 
-def _fill(marked: re.Match[str]) -> str:
+def _fill(marked: re.Match[str], page: Path, run: QuickRun) -> str:
     """Return the table of this name between its markers; those of the studies stay as they are."""
-    return f"{marked[1]}{_table(marked[2])}\n{marked[3]}" if marked[2] in TABLES else marked[0]
+    if marked[2] not in TABLES:
+        return marked[0]
+    return "\n".join([marked[1].rstrip(), *TABLES[marked[2]](page, run), marked[3]])
 
 
-@cache
-def _table(name: str) -> str:
-    return "\n".join(TABLES[name]())
+def _newest(pattern: str) -> Path:
+    """Return the committed file that was saved last."""
+    listed = ["git", "ls-files", "-z", pattern]
+    found = subprocess.run(listed, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    files = {CHECKOUT / each: json.loads((CHECKOUT / each).read_text()) for each in found if each}
+    if not files:
+        sys.exit(f"{pattern}: no such file is committed; add one with git add --force")
+    return max(files, key=lambda path: str(files[path].get("datetime") or files[path]["created"]))
 
 
-def _effects(results: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(_report(results, "--format", "csv"))))
+def _picture(text: str, figure: str, page: Path) -> str:
+    return f"![{text}]({_link(CHECKOUT / REPORT / 'figures' / f'{figure}.svg', page)})"
 
 
-@cache
-def _findings(results: str) -> dict[str, Any]:
-    return json.loads(_report(results, "--json", "--no-history", "--output", ".tox/docs-report"))  # type: ignore[no-any-return]
-
-
-def _report(*arguments: str) -> str:
-    """Return what `accelbench report` prints."""
-    done = subprocess.run(["accelbench", "report", *arguments], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE)
-    return done.stdout.decode()
+def _link(path: Path, page: Path) -> str:
+    """Return the link from a page to a file of the checkout."""
+    return Path(os.path.relpath(path, page.parent)).as_posix()
 
 
 def _price(row: dict[str, str]) -> str:

@@ -26,7 +26,7 @@ from examination import Examination, Examined  # noqa: E402
 from mutants import MUTANTS  # noqa: E402
 from unusual import HONEST  # noqa: E402
 
-PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "detection.md"
 SEEDS = 20
 HONEST_SEEDS = 25
 
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"of each mutant ({SEEDS})")
     parser.add_argument("--honest-seeds", type=int, default=HONEST_SEEDS, help=f"of each honest arm ({HONEST_SEEDS})")
     parser.add_argument("--only", default="", help="only arms whose sentence has this in it; the page stays as it is")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/explanation/detection.md")
     options = parser.parse_args()
     mutants = {sentence: mutant for sentence, mutant in MUTANTS.items() if options.only in sentence}
     unusual = {sentence: arm for sentence, arm in HONEST.items() if options.only in sentence}

@@ -1,7 +1,7 @@
 """Ask for advice about every program in examples/: `python -m studies.example_advice --write` (about 15 minutes).
 
 Each is asked about as a newcomer would ask: in a fresh virtual environment with an empty cache folder, into which this
-checkout and what the program needs are installed. What the commands print is put into docs/examples.md, with the
+checkout and what the program needs are installed. What the commands print is put into docs/tutorials/examples.md, with the
 machine, the date, and the wall times of the installation and of the command.
 """
 
@@ -24,7 +24,7 @@ from accelbench.units import minutes
 from studies.marked_tables import write_tables
 
 CHECKOUT = Path(__file__).parents[1]
-PAGE = CHECKOUT / "docs" / "examples.md"
+PAGE = CHECKOUT / "docs" / "tutorials" / "examples.md"
 BUDGET = "2m"
 
 
@@ -99,7 +99,7 @@ def section(program: str, asked: Asked) -> Iterator[str]:
     yield f"## {PROGRAMS[program].title}"
     yield ""
     total, install, took = map(minutes, (asked.install_s + asked.took_s, asked.install_s, asked.took_s))
-    yield f"[`examples/{program}`](../examples/{program})."
+    yield f"[`examples/{program}`](../../examples/{program})."
     yield f"From an empty shell to this answer: {total}, of which {install} to install and {took} for the command."
     yield ""
     yield "```text"
@@ -123,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="files in examples/; all without any")
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
-    parser.add_argument("--write", action="store_true", help="write all sections into docs/examples.md")
+    parser.add_argument("--write", action="store_true", help="write all sections into docs/tutorials/examples.md")
     options = parser.parse_args()
     lines = []
     for line in page(options.budget, options.programs or [*PROGRAMS]):

@@ -19,10 +19,10 @@ def test_the_example_is_measured_in_a_repository_of_its_own(project: Project) ->
 
 
 def test_the_documentation_shows_the_example_itself() -> None:
-    page = (ROOT / "docs" / "your_program.md").read_text()
-    for example in ("my_train.py", "test_my_train.py", "my_simulation.py"):
-        _, _, code = (ROOT / "examples" / example).read_text().partition('"""\n\n')
-        assert code in page
+    tutorials = {"my_train": "training_script", "test_my_train": "training_script", "my_simulation": "arrays"}
+    for example, tutorial in tutorials.items():
+        _, _, code = (ROOT / "examples" / f"{example}.py").read_text().partition('"""\n\n')
+        assert code in (ROOT / "docs" / "tutorials" / f"{tutorial}.md").read_text()
 
 
 @pytest.mark.slow

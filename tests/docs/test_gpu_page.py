@@ -10,7 +10,7 @@ import pytest
 from test_install import LEFT_OUT
 
 CHECKOUT = Path(__file__).parents[2]
-PAGE = (CHECKOUT / "docs" / "gpu.md").read_text()
+PAGE = (CHECKOUT / "docs" / "how-to" / "gpu.md").read_text()
 SCRIPTS = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL))
 ELSEWHERE = {"packaging", "rich", "tqdm"}  # only the reading wing, the doctor and other commands import them
 GPU = ("--accel-size=full", "--accel-max-batch=16384", "--accel-max-workers=16")  # as there, on a host of 16 cores

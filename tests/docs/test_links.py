@@ -7,7 +7,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(
-    {page for pattern in ("*.md", "*/README.md", "docs/*.md", "studies/**/*.md") for page in CHECKOUT.glob(pattern)}
+    {page for pattern in ("*.md", "*/README.md", "docs/**/*.md", "studies/**/*.md") for page in CHECKOUT.glob(pattern)}
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 
