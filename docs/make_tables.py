@@ -107,7 +107,7 @@ def quick_run(page: Path, run: QuickRun) -> Iterator[str]:
 
 def picture(page: Path, _: QuickRun) -> Iterator[str]:
     """Yield the README's picture."""
-    yield _picture("Mixed precision on several models: each speedup with its interval.", "effects-amp-torch", page)
+    yield _picture("Mixed precision on several models: each speedup with its interval.", "effects-amp-torch.svg", page)
 
 
 def bundle(page: Path, run: QuickRun) -> Iterator[str]:
@@ -125,7 +125,7 @@ def bundle(page: Path, run: QuickRun) -> Iterator[str]:
     yield ""
     yield _picture(
         "What each technique brings alone, on average and on top of the others; and how they interact.",
-        "attribution-amp-memory-format-batch-size-cnn-train", page,
+        "attribution-amp-memory-format-batch-size-cnn-train.svg", page,
     )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def ladder(page: Path, run: QuickRun) -> Iterator[str]:
             f"{GLYPHS[verdict]} {verdict}",
         )
     yield ""
-    yield _picture("Each rung over the start, and over the rung below.", "ladder-ladder-stacked-chain", page)
+    yield _picture("Each rung over the start, and over the rung below.", "ladder-*-chain.svg", page)
 
 
 def certificate(page: Path, run: QuickRun) -> Iterator[str]:
@@ -282,8 +282,12 @@ def _newest(pattern: str) -> Path:
     return max(files, key=lambda path: str(files[path].get("datetime") or files[path]["created"]))
 
 
-def _picture(text: str, figure: str, page: Path) -> str:
-    return f"![{text}]({_link(CHECKOUT / REPORT / 'figures' / f'{figure}.svg', page)})"
+def _picture(text: str, pattern: str, page: Path) -> str:
+    """Return the figure of the report whose name matches."""
+    found = sorted(path.name for path in (DRAFT / "figures").glob(pattern))
+    if len(found) != 1:
+        sys.exit(f"{DRAFT}: expected one figure named {pattern}, found {', '.join(found) or 'none'}")
+    return f"![{text}]({_link(CHECKOUT / REPORT / 'figures' / found[0], page)})"
 
 
 def _link(path: Path, page: Path) -> str:
