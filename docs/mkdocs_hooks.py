@@ -27,32 +27,35 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository's folders, and the example report with its figures."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / source)))
-    for path in sorted((CHECKOUT / REPORT).rglob("*")):
-        if path.is_file():
-            page = f"report/{path.relative_to(CHECKOUT / REPORT).as_posix()}"
-            if path.suffix != ".md":
-                files.append(File.generated(config, page, abs_src_path=str(path)))
+    for path in sorted((CHECKOUT / REPORT).rglob("*.*")):
+        if path.suffix != ".md":
+            place = _place_of(path.relative_to(CHECKOUT).as_posix())
+            files.append(File.generated(config, place, abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
-    """Return the page with links as the site has them; what it has not becomes plain text."""
-    sources = {page_: source for source, page_ in PAGES.items()}
+    """Return the page with links as the site has them; a link to a file that only the repository has is plain text."""
+    sources = {place: source for source, place in PAGES.items()}
     source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
     def follow(link: re.Match[str]) -> str:
         image, text, path, anchor = link[1], link[2], link[3], link[4] or ""
-        target = _page_of(posixpath.normpath(posixpath.join(posixpath.dirname(source), path)))
-        if files.get_file_from_path(target) is None:
-            return "" if image else text
-        relative = posixpath.relpath(target, posixpath.dirname(page.file.src_uri) or ".")
-        return f"{image}[{text}]({relative}{anchor})"
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        place = _place_of(target)
+        if files.get_file_from_path(place):
+            relative = posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".")
+            return f"{image}[{text}]({relative}{anchor})"
+        is_elsewhere = (CHECKOUT / target).exists() and not target.startswith("docs/")
+        return text if is_elsewhere else link[0]  # of which mkdocs complains
 
     return LINK.sub(follow, markdown)
 
 
-def _page_of(path: str) -> str:
-    """Return the place in the site of a file of the repository."""
+def _place_of(path: str) -> str:
+    """Return the place in the site of a file of the repository; the page stands for its summary."""
+    if path == f"{REPORT}/summary.md":
+        return "report/index.html"
     if path.startswith(f"{REPORT}/"):
         return f"report/{path.removeprefix(f'{REPORT}/')}"
     return PAGES.get(path, path.removeprefix("docs/"))
