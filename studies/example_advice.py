@@ -1,8 +1,8 @@
 """Ask for advice about every program in examples/: `python -m studies.example_advice --write` (about 15 minutes).
 
 Each is asked about as a newcomer would ask: in a fresh virtual environment with an empty cache folder, into which this
-checkout and what the program needs are installed. What the commands print is put into docs/tutorials/examples.md, with the
-machine, the date, and the wall times of the installation and of the command.
+checkout and what the program needs are installed. What the commands print is put into docs/tutorials/examples.md, with
+the machine, the date, and the wall times of the installation and of the command.
 """
 
 from __future__ import annotations
