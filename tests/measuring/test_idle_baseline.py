@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -116,6 +117,30 @@ def test_the_baseline_of_a_trial_gets_the_doubt_unless_an_accelerator_may_work_f
     assert (baseline.outcome, candidate.outcome) == ("measured", "measured")
     assert [flag.code for flag in baseline.flags] == doubts
     assert candidate.flags == []
+
+
+@pytest.mark.parametrize("computes", [True, False], ids=["computing", "waiting"])
+def test_a_block_that_took_far_too_long_is_doubted_only_where_something_computed_in_it(computes: bool) -> None:
+    clocks, calls = TwoClocks(), count()
+
+    def step() -> float:
+        if next(calls) == 50:
+            (clocks.computing if computes else clocks.wall.advance)(1.7)
+        return clocks.computing(5e-3)  # too long to show what the other arm left in the caches: every call counts
+
+    same = Technique(name="same", framework="fake", levels=("a", "b"), summary="", apply=lambda build, _: build())
+    trial = Trial(
+        framework="fake",
+        workload=Workload(name="walk", frameworks=("fake",), unit="step", summary="", builder=lambda _: Arm(step=step)),
+        arms=({"same": "a"}, {"same": "b"}),
+        techniques=(same,),
+        plan=Plan(budget_s=0.5, builds=1),
+    )
+    run = TrialRun(trial, FakeDevice(clocks.wall), clock=clocks.wall, coin=Random(1))
+    run.stopwatch.processor_clock = clocks.processor
+    flags = [flag for arm in run.run().arms for flag in arm.flags]
+    assert [flag.code for flag in flags] == ["stalled-block"] * computes
+    assert all(flag.values["block_s"] == pytest.approx(1.7, rel=0.1) for flag in flags)
 
 
 @pytest.fixture

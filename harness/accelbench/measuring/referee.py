@@ -256,7 +256,7 @@ class Referee:
     Attributes:
         samples_s: for each arm, seconds per iteration of each of its blocks.
         page_faults: for each arm, the minor page faults of all its blocks.
-        processor_s: for each arm, the processor time of all its blocks, in seconds.
+        processor_s: for each arm, the processor time of each of its blocks, in seconds; 0 without such a clock.
         log_ratios: for each contrast, the paired log speedups per item.
         build_starts: for each contrast, the number of its pairs when each build began to play.
         windows: readings of the machine meanwhile; without them nothing counts as disturbed.
@@ -287,7 +287,7 @@ class Referee:
         self.plan = plan
         self.samples_s: list[list[float]] = [[] for _ in range(arms)]
         self.page_faults = [0] * arms
-        self.processor_s = [0.0] * arms
+        self.processor_s: list[list[float]] = [[] for _ in range(arms)]
         self.has_lead_in = [False] * arms
         self.contrasts = tuple(against_baseline(arms) if contrasts is None else contrasts)
         self.log_ratios: dict[Contrast, list[float]] = {contrast: [] for contrast in self.contrasts}
@@ -487,7 +487,7 @@ class Referee:
                 outputs[index] = self.stopwatch.take_output()
             self.samples_s[index].append(sample_s)
             self.page_faults[index] += self.stopwatch.page_faults
-            self.processor_s[index] += self.stopwatch.processor_s
+            self.processor_s[index].append(self.stopwatch.processor_s)
             self.window_of[index].append(self.windows.current)
             per_item_s[index] = sample_s / arms[index].items
         for contrast in self.contrasts:

@@ -164,13 +164,19 @@ class ArmChecks:
             self._place(arm_run, check.run(arm_run.built, self.framework))
 
     def flag_compilation(self, arm_run: ArmRun, referee: Referee, place: int) -> None:
-        """Flag an arm whose samples may contain compilation: graphs were made, or a block took far too long."""
+        """Flag an arm whose samples may contain compilation: graphs were made, or a block computed for far too long.
+
+        A block that took as long without computing only waited, for a core of a busy machine for instance.
+        """
         if referee.compilations:
             arm_run.flags.append(reason("compiled-while-timed", graphs=referee.compilations))
         longest = int(np.argmax(arm_run.samples_s))
         times = arm_run.samples_s[longest] / referee.median_s(place)
         took_s = arm_run.samples_s[longest] * referee.iterations[place]
-        if times > STALL_TIMES and took_s > STALL_S and referee.undisturbed_blocks(place)[longest]:
+        computed = not referee.stopwatch.processor_clock or (
+            referee.processor_s[place][longest] >= idle_baseline.BUSY_SHARE * took_s
+        )
+        if times > STALL_TIMES and took_s > STALL_S and computed and referee.undisturbed_blocks(place)[longest]:
             arm_run.flags.append(reason("stalled-block", block_s=took_s, times=times))
 
     def check_items(self, arm_run: ArmRun, reference: ArmRun) -> None:

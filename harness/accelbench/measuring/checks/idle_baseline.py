@@ -7,6 +7,7 @@ child processes, disks, and the wait for a free core.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,14 +21,22 @@ from accelbench.measuring.costs import resources
 from accelbench.measuring.referee import Referee, Stopwatch
 from accelbench.schema.reasons import Reason, reason
 
-BUSY_SHARE = 0.5  # of its wall time, below which a baseline is looked at again
+BUSY_SHARE = 0.5  # of the wall time: below it, a baseline is looked at again, and a long block computed nothing
 LOOK_S = 0.25  # many ticks of 10 ms, in which the system counts the processor time of child processes
 _SCHEDULING = Path("/proc/self/schedstat")  # nanoseconds on a core, nanoseconds of waiting for one, turns
 
 
 def processor_clock_beside(clock: Callable[[], float]) -> Callable[[], float] | None:
-    """Return the clock of this process's processor time, None beside a clock that is not the wall clock."""
-    return time.process_time if clock is time.perf_counter else None
+    """Return the clock of this process's processor time, None beside a clock that is not the wall clock.
+
+    The time of a child process, such as a compiler, is added when it has ended.
+    """
+    return _processor_s if clock is time.perf_counter else None
+
+
+def _processor_s() -> float:
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +70,7 @@ def find_idle_time(
     iterations, samples_s = referee.iterations[0], referee.samples_s[0]
     if referee.stopwatch.processor_clock is None or not any(samples_s):
         return None
-    busy = referee.processor_s[0] / (iterations * sum(samples_s))
+    busy = sum(referee.processor_s[0]) / (iterations * sum(samples_s))
     if busy >= BUSY_SHARE:
         return None
     before, start_s = read(), stopwatch.clock()
