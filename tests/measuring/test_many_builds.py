@@ -76,9 +76,9 @@ def verdicts(trials: int, *, budget_s: float, **about: float) -> Counter[str]:
 def test_identical_arms_are_called_the_same_and_hardly_ever_anything_else(
     about: dict[str, float], budget_s: float
 ) -> None:
-    found = verdicts(150, budget_s=budget_s, **about)
-    assert found["faster"] + found["slower"] <= 3
-    assert found["same"] >= 142
+    found = verdicts(60, budget_s=budget_s, **about)
+    assert found["faster"] + found["slower"] <= 1
+    assert found["same"] >= 58
 
 
 @pytest.mark.slow
@@ -86,8 +86,8 @@ def test_identical_arms_are_called_the_same_and_hardly_ever_anything_else(
 def test_arms_that_differ_by_luck_alone_are_called_different_at_most_as_often_as_agreed(
     about: dict[str, float], budget_s: float
 ) -> None:
-    found = verdicts(200, budget_s=budget_s, **{**about, "spread": 0.05})  # too wide for "same"
-    assert found["faster"] + found["slower"] <= 6  # 1 % of 200, and three standard deviations
+    found = verdicts(80, budget_s=budget_s, **{**about, "spread": 0.05})  # too wide for "same"
+    assert found["faster"] + found["slower"] <= 3  # 1 % of 80, and three standard deviations
 
 
 @pytest.mark.parametrize(("about", "budget_s"), [(MANY, 1), (FEW, 2)], ids=["many builds", "few builds"])

