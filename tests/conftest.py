@@ -3,10 +3,12 @@
 import gc
 import os
 import signal
+from collections import Counter
+from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from project import Project
+from project import Project, WarmWorker
 
 pytest_plugins = ["pytester", "isolated_framework"]
 
@@ -24,6 +26,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")
+def _no_idle_workers() -> Iterator[None]:
+    """Leave no worker to the next module, whose tests may count processes."""
+    yield
+    WarmWorker.close_idle()
+
+
+@pytest.fixture(autouse=True, scope="module")
 def _few_objects() -> None:
     """Exempt from garbage collection what was imported so far.
 
@@ -31,6 +40,13 @@ def _few_objects() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files in which much is slow: at the end, no process waits long for the last file of the other."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-slow[item.path], -tests[item.path]))
 
 
 def pytest_unconfigure() -> None:

@@ -1,15 +1,22 @@
 """A small repository of somebody else's, with a benchmark in it: what the plugin's tests run pytest on."""
 
 import json
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 import hypothesis  # noqa: F401  whose plugin would load it at the end of every session
 import numpy as np  # noqa: F401  which cannot be loaded twice
 import pytest
 
-# What a session loads when it measures, loaded once for all of them: pytester unloads the modules that a session in
-# this process was the first to import, and some of them cannot be loaded twice.
+import accelbench.report.page  # noqa: F401  which loads pandas and more of the same kind
+from accelbench.measuring.workers import pool as pools
+from accelbench.measuring.workers.process import Worker
+
+# What a session loads when it measures, and what renders its report, loaded once for all of them: pytester unloads the
+# modules that a test was the first to import, and some of them cannot be loaded twice.
 
 DECLARED = '''
 import os
@@ -70,12 +77,75 @@ def narrow_intervals(path: Path) -> None:
     path.write_text(json.dumps(document))
 
 
+SETTLE = """
+import os, sys
+os.chdir(folder)
+os.environ.clear()
+os.environ.update(environment)
+for name, module in list(sys.modules.items()):
+    if str(getattr(module, "__file__", "")).startswith(sys.path[0]):
+        del sys.modules[name]
+sys.path[:] = path
+catalogues = [vars(sys.modules[f"accelbench.core.{name}"])[f"_{name.upper()}S"] for name in ("technique", "workload")]
+own = vars(sys).setdefault("own_catalogues", [dict(catalogue) for catalogue in catalogues])
+for catalogue, declared in zip(catalogues, own):
+    catalogue.clear()
+    catalogue.update(declared)
+"""
+
+
+class WarmWorker(Worker):
+    """A worker that the next session takes over, as a trial takes over that of the trial before it.
+
+    The start of a worker takes as long as all else that a small session does. Where a worker was lost, interrupted or
+    changed, the next session gets another one.
+    """
+
+    idle: ClassVar[list["WarmWorker"]] = []
+    is_spoiled = False
+
+    @classmethod
+    def take(cls, framework: str, environment: Mapping[str, str]) -> Worker:
+        """Return a worker that is idle, or a new one."""
+        if framework != "numpy" or environment:
+            return Worker(framework, environment)
+        worker = cls.idle.pop() if cls.idle else cls(framework, environment)
+        path = [str(Path.cwd()), *filter(None, sys.path)]
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path[1:])}
+        worker.call(exec, SETTLE, {"folder": path[0], "environment": variables, "path": path})
+        return worker
+
+    def ask(self, *order: Any, **options: Any) -> Any:
+        """Send an order and return the reply."""
+        was_spoiled, self.is_spoiled = self.is_spoiled, True  # until there is a reply
+        reply = super().ask(*order, **options)
+        self.is_spoiled = was_spoiled or getattr(reply, "changes_process", False)
+        return reply
+
+    def close(self) -> None:
+        """Wait for the next session, or end."""
+        if self.is_spoiled:
+            super().close()
+        else:
+            self.idle.append(self)
+
+    @classmethod
+    def close_idle(cls) -> None:
+        """End the workers that wait."""
+        while cls.idle:
+            Worker.close(cls.idle.pop())
+
+
 class Project:
-    """A repository in which accelbench is used, but not developed."""
+    """A repository in which accelbench is used, but not developed.
+
+    ``starts_workers`` says whether each session starts workers of its own, as it does elsewhere.
+    """
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self._pytester = pytester
         self.path = pytester.path
+        self.starts_workers = False
 
     def configure(self, *lines: str) -> None:
         """Write the project's pytest settings."""
@@ -98,6 +168,8 @@ class Project:
             for module, catalogue in (("technique", "_TECHNIQUES"), ("workload", "_WORKLOADS")):
                 home = sys.modules[f"accelbench.core.{module}"]
                 patch.setattr(home, catalogue, dict(getattr(home, catalogue)))
+            if not self.starts_workers:
+                patch.setattr(pools, "Worker", WarmWorker.take)
             return self._pytester.runpytest_inprocess("--accel-budget=0.1", "--accel-visits=1", *map(str, arguments))
 
     def run_subprocess(self, *arguments: object) -> pytest.RunResult:

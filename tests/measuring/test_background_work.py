@@ -68,7 +68,7 @@ def test_readings_that_differ_by_themselves_accuse_nobody() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what threads and processes do")
-@pytest.mark.parametrize("rivals", [0, 20])
+@pytest.mark.parametrize("rivals", [0, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_thread_that_goes_on_is_named_although_it_takes_turns_with_many_others(rivals: int) -> None:
     with working_threads(rivals, "rival"):
         bystanders = threads_and_processes()
@@ -77,7 +77,7 @@ def test_a_thread_that_goes_on_is_named_although_it_takes_turns_with_many_others
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what threads and processes do")
-@pytest.mark.parametrize("rivals", [0, 20])
+@pytest.mark.parametrize("rivals", [0, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_thread_that_waits_is_not_named_beside_threads_that_work(rivals: int) -> None:
     with working_threads(rivals, "rival"):
         bystanders, stop = threads_and_processes(), threading.Event()

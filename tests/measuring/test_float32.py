@@ -92,6 +92,7 @@ print(result.verdict, torch.backends.cuda.matmul.fp32_precision, torch.backends.
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_has_set_the_newer_switches_can_compare_and_keeps_them() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     verdict, *switches = done.stdout.split() or [done.stderr]

@@ -197,6 +197,7 @@ print(windows.figures())
 """
 
 
+@pytest.mark.slow
 def test_a_real_neighbour_that_comes_in_mid_trial_is_recorded() -> None:
     trial = subprocess.Popen([sys.executable, "-c", TRIAL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert trial.stdout is not None

@@ -89,7 +89,7 @@ def small_heap() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("series", [SERIES, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("series", [SERIES, pytest.param(500, marks=pytest.mark.slow)])
 def test_the_interval_contains_the_truth_as_often_as_it_claims(noise: Noise, series: int) -> None:
     effects = measure_series(noise, series)
     assert coverage(effects) >= NOMINAL

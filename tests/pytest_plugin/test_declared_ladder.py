@@ -28,6 +28,7 @@ def ladder_of_one_file(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_declared_ladder_is_in_ids_results_page_summary_and_table(ladder_of_one_file: Project) -> None:
     path = ladder_of_one_file.path
     shown = ladder_of_one_file.run("--benchmark-json=out.json", "-v").stdout.str()

@@ -30,6 +30,7 @@ def test_a_bundle_is_measured_in_every_combination_and_all_of_them_in_every_roun
     assert len({arm["effects"][0]["pairs"] for arm in trial["arms"][1:]}) == 1
 
 
+@pytest.mark.slow
 def test_all_arms_have_the_same_stretches_of_every_build_of_every_visit(project: Project) -> None:
     project.benchmark("slow", "quick", "brisk", tests=BUNDLE)
     assert project.run("--benchmark-json=out.json", "--accel-visits=2", "--accel-budget=0.4").ret == 0

@@ -154,6 +154,7 @@ def run(project: Project, *deeds: str) -> pytest.RunResult:
     return project.run("--accel-budget=0.02", "--benchmark-json=out.json")
 
 
+@pytest.mark.slow
 def test_an_arm_that_goes_wrong_costs_itself_alone_one_sentence_and_the_other_arms_are_measured(
     project: Project,
 ) -> None:
@@ -391,6 +392,7 @@ def test_walk(measure):
 """
 
 
+@pytest.mark.slow
 def test_a_module_that_ends_the_worker_as_it_is_imported_costs_its_trial(project: Project) -> None:
     needy = "import os, sys\nif os.getpid() != int(os.environ.setdefault('FIRST', str(os.getpid()))):\n    sys.exit()\n"
     project.write("needy.py", needy + "def one():\n    return 1.0\n")

@@ -103,9 +103,8 @@ def test_a_tests_own_error_is_told_as_it_is(project: Project) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
-@pytest.mark.parametrize(
-    "signals", [pytest.param(1, id="once"), pytest.param(10, id="ten times at once", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [pytest.param(1, id="once"), pytest.param(10, id="ten times at once")])
 def test_ctrl_c_keeps_what_was_measured_and_ends_the_workers(project: Project, signals: int) -> None:
     second_hangs = """
 @pytest.mark.parametrize("hills", [0, 1])

@@ -69,6 +69,7 @@ def test_the_same_command_measures_part_after_part_and_leaves_one_file(hikes: Pr
     assert "".join(sorted(set((hikes.path / "hikes").read_text()))) == "012"
 
 
+@pytest.mark.slow
 def test_a_part_that_ends_between_two_passes_leaves_the_visits_that_are_to_come(hikes: Project) -> None:
     passes = (*A_MOMENT, "--accel-visits=2", "-k", "not 2-")
     visits = []
@@ -81,6 +82,7 @@ def test_a_part_that_ends_between_two_passes_leaves_the_visits_that_are_to_come(
     assert all(len(trial["visits"]) >= 2 for trial in run_in(*files(hikes))["trials"])
 
 
+@pytest.mark.slow
 def test_every_trial_is_left_until_it_has_the_visits_that_none_goes_without(hikes: Project) -> None:
     passes = (*A_MOMENT, "--accel-visits=3")
     for _ in range(3):

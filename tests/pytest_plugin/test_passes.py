@@ -67,6 +67,7 @@ def trials(project: Project) -> list[dict[str, Any]]:
 
 
 def test_every_pass_visits_each_trial_in_a_fresh_worker(hikes: Project) -> None:
+    hikes.starts_workers = True
     hikes.run("--benchmark-save=long", VISITS).assert_outcomes(passed=4)
     processes = list(dict.fromkeys(process for process, *_ in built(hikes)))
     visited = [{trial for process, trial, _ in built(hikes) if process == each} for each in processes]

@@ -119,6 +119,7 @@ def test_resuming_without_saving_is_refused(hikes: Project) -> None:
     result.stdout.fnmatch_lines(["*--accel-resume: this run is not saved; repeat the whole command*"])
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_from_outside_costs_nothing(hikes: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUMBLES", "once")
     hikes.run("--benchmark-save=quick").assert_outcomes(passed=6)

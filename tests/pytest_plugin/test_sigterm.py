@@ -31,6 +31,7 @@ def climb(setting, *, pace, hills):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM to send")
 def test_sigterm_keeps_what_was_measured_and_says_how_the_run_is_continued(
     project: Project, monkeypatch: pytest.MonkeyPatch

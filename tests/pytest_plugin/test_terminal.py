@@ -125,6 +125,7 @@ def pytest_unconfigure():
 """
 
 
+@pytest.mark.slow
 def test_the_pytest_process_loads_no_framework_and_nothing_that_reads_results(project: Project) -> None:
     project.write("conftest.py", LISTING)
     assert project.run_subprocess("--benchmark-save=quick").ret == 0

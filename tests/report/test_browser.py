@@ -17,7 +17,7 @@ from accelbench.report.page import write_report
 from accelbench.results import effects, find_results, tabulate_arms
 from certificates import whole
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 RESULT = find_results(WHOLE_SUITE).results[0]
 EFFECTS = effects(tabulate_arms([RESULT]))
 OPENED = "document.querySelectorAll('details').forEach(details => { details.open = true })"

@@ -18,7 +18,7 @@ from accelbench.workloads.torch import models
 framework = load("torch")
 QUICK = ("cnn-train", "mlp-train", "narrow-mlp-train")
 slow = pytest.mark.slow  # millions of weights, which take seconds to draw
-LARGE = ("regnet-train", "bert-train", "resnet18-train", "resnet50-train")
+LARGE = ("regnet-train", "bert-train", "resnet18-train")
 ALL = [*QUICK, *(pytest.param(name, marks=slow) for name in LARGE)]
 
 
