@@ -51,6 +51,26 @@ def test_stacked_toggles_are_combined_within_one_trial_per_problem(project: Proj
     ]
 
 
+CHOSEN = """
+@toggles("numpy", "pace", levels={levels})
+def test_walk(measure):
+    measure("walk")
+"""
+
+
+def test_a_test_chooses_which_levels_to_compare_and_their_baseline(project: Project) -> None:
+    project.benchmark("slow", "quick", "brisk", tests=CHOSEN.format(levels='("brisk", "slow")'))
+    (trial,) = measured(project)["accelbench"]["trials"]
+    assert levels(trial) == [{"pace": "brisk"}, {"pace": "slow"}]
+
+
+def test_a_level_that_the_technique_lacks_is_refused_with_those_that_it_has(project: Project) -> None:
+    project.benchmark("slow", "quick", tests=CHOSEN.format(levels='("slow", "hasty")'))
+    result = project.run()
+    assert result.ret != 0
+    assert "pace has no level 'hasty'; expected some of: slow, quick" in result.stdout.str() + result.stderr.str()
+
+
 @pytest.mark.parametrize("selection", [["-k", "quick"], ["test_pace.py::test_walk[pace-quick]"]])
 def test_selecting_one_candidate_measures_its_baseline_too(project: Project, selection: list[str]) -> None:
     project.benchmark("slow", "quick", "brisk")

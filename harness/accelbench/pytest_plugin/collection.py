@@ -80,7 +80,7 @@ def techniques_of_test(node: Any) -> tuple[Technique, ...]:
 
 def _techniques_of_toggles(node: Any) -> tuple[Technique, ...]:
     marks = [mark.kwargs for mark in node.iter_markers(TOGGLES)][::-1]
-    if any(mark.keys() != {"framework", "technique"} for mark in marks):
+    if any(mark.keys() - {"levels"} != {"framework", "technique"} for mark in marks):
         raise BadInput(f"{node.nodeid}: the mark names no framework and technique; use @toggles('torch', 'amp')")
     frameworks = sorted({mark["framework"] for mark in marks})
     if len(frameworks) > 1:
@@ -119,11 +119,33 @@ def parametrize(metafunc: pytest.Metafunc, techniques: Sequence[Technique], host
         ids = [format_test_id(arm) for arm in arms]
         metafunc.parametrize([each.name for each in techniques], [tuple(arm.values()) for arm in arms], ids=ids)
         return ToggledTest(techniques=tuple(techniques), arms=tuple(arms), factorial=True)
-    levels = {technique.name: technique.levels_on(host) for technique in techniques}
+    chosen = {
+        kwargs["technique"]: kwargs.get("levels", ())
+        for kwargs in (each.kwargs for each in metafunc.definition.iter_markers(TOGGLES))
+    }
+    levels = {
+        technique.name: _levels_to_compare(metafunc.definition.nodeid, technique, chosen[technique.name], host)
+        for technique in techniques
+    }
     for name, offered in levels.items():
         metafunc.parametrize(name, offered, ids=[format_test_id({name: level}) for level in offered])
     combined = tuple(dict(zip(levels, arm, strict=True)) for arm in product(*levels.values()))
     return ToggledTest(techniques=tuple(techniques), arms=combined, factorial=False)
+
+
+def _levels_to_compare(nodeid: str, technique: Technique, chosen: Sequence[str], host: Host) -> tuple[str, ...]:
+    """Return the levels that a test chooses, or else all that the machine offers.
+
+    A level that depends on the machine is not refused: the arm is skipped with a reason if the machine lacks it.
+    """
+    if not chosen:
+        return technique.levels_on(host)
+    levels = replace(technique, levels=tuple(chosen)).levels_on(host)
+    if isinstance(technique.levels, tuple) and (unknown := [each for each in levels if each not in technique.levels]):
+        raise BadInput(
+            f"{nodeid}: {technique.name} has no level {unknown[0]!r}; expected some of: {', '.join(technique.levels)}"
+        )
+    return levels
 
 
 def parametrize_without_levels(metafunc: pytest.Metafunc, techniques: Sequence[Technique]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ FACTORIAL = "factorial"
 SwitchedOn = str | tuple[str, str] | Levels  # the level when on, both levels, or both by machine
 
 
-def toggles(framework: str, technique: str) -> pytest.MarkDecorator:
+def toggles(framework: str, technique: str, levels: Sequence[str] = ()) -> pytest.MarkDecorator:
     """Run the test once per level of a technique, and compare the levels.
 
     Decorators stack: their levels are combined, and the first level of every technique is the common baseline.
@@ -24,9 +25,11 @@ def toggles(framework: str, technique: str) -> pytest.MarkDecorator:
     Args:
         framework: whose technique it is: ``"torch"``, ``"tensorflow"``, ``"cupy"`` or ``"numpy"``.
         technique: its name, such as ``"amp"``. A name that is not declared ends the session with the names that are.
+        levels: which of its levels to compare, the baseline first, such as ``("32", "128", "512")`` for the technique
+            ``"batch_size"``. By default all that the machine offers.
     """
     mark: pytest.MarkDecorator = getattr(pytest.mark, TOGGLES)
-    return mark(framework=framework, technique=technique)
+    return mark(framework=framework, technique=technique, **({"levels": levels} if levels else {}))
 
 
 def factorial(framework: str, /, **on: SwitchedOn) -> pytest.MarkDecorator:
