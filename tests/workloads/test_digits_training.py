@@ -9,6 +9,7 @@ import pytest
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Arm, Build, Plan, Setting, Technique, Trial, find_workload
 from accelbench.core.verification import relative_error
+from accelbench.errors import Unavailable
 from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.trial_run import TrialRun
@@ -61,6 +62,45 @@ def test_every_training_begins_with_the_first_weights_and_other_orders_are_obser
 
 
 @pytest.mark.usefixtures("one_thread")
+def test_trainings_of_one_step_begin_with_weights_and_in_orders_of_their_own() -> None:
+    arm = built(trainings=3, batch_size=128, learning_rate_scaling="linear")
+    accuracies = arm.step()
+    assert arm.items == len(accuracies) == 3
+    assert len(set(accuracies)) > 1
+    assert arm.step() == accuracies
+    assert arm.observe is not None
+    observed = arm.observe()
+    assert observed["trainings"] == 4
+    assert observed["fewest_epochs"] <= observed["epochs"] <= observed["most_epochs"]
+    assert observed["images_per_s"] > 0
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_larger_batch_learns_in_fewer_epochs_the_more_its_learning_rate_follows_it() -> None:
+    def epochs(scaling: str) -> float:
+        observe = built(batch_size=128, learning_rate_scaling=scaling).observe
+        assert observe is not None
+        return observe()["epochs"]
+
+    assert epochs("linear") < epochs("sqrt") < epochs("none")
+
+
+@pytest.mark.parametrize("workload", ["digits-training", "mlp-train"])
+def test_there_is_no_learning_rate_to_scale_for_a_batch_of_the_usual_size(workload: str) -> None:
+    with pytest.raises(Unavailable, match=r"the batch has its usual size of .*nothing to scale"):
+        find_workload(workload).build(Setting(), device="cpu", learning_rate_scaling="linear")
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_larger_batch_that_does_not_get_there_is_unavailable_and_no_wrong_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables, "MOST_EPOCHS", 2)
+    with pytest.raises(Unavailable, match=r"2 epochs end at a test accuracy of .*95 % must be reached"):
+        built(batch_size=512).step()
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not() -> None:
     def learning_from(build: Build, level: str) -> Arm:
         with pytest.MonkeyPatch.context() as patch:
@@ -77,7 +117,7 @@ def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_n
     right, wrong = TrialRun(trial, load("torch")).run().arms
     assert (right.outcome, right.reason) == ("measured", None)
     assert wrong.outcome == "wrong-output"
-    assert str(wrong.reason).startswith("20 epochs end at a test accuracy of ")
+    assert str(wrong.reason).startswith("40 epochs end at a test accuracy of ")
     assert (wrong.reason.code, wrong.reason.values["target"]) == ("target-missed", 0.95)
     assert str(wrong.reason).endswith(" %, and 95 % must be reached")
 
@@ -100,3 +140,14 @@ def test_keras_does_not_reach_it_from_shuffled_labels() -> None:
         patch.setattr("accelbench.workloads.data.tables.split_digits", shuffled)
         arm = digits_training_keras.build(Setting(), device="CPU:0")
     assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))
+
+
+@pytest.mark.slow
+@isolated
+def test_keras_learns_sooner_from_larger_batches_with_a_learning_rate_that_follows_them() -> None:
+    def epochs(**options: Any) -> float:
+        observe = digits_training_keras.build(Setting(), device="CPU:0", batch_size=128, **options).observe
+        assert observe is not None
+        return observe()["epochs"]
+
+    assert epochs(learning_rate_scaling="linear") < epochs(learning_rate_scaling="sqrt") < epochs()

@@ -104,6 +104,8 @@ REASONS = (
     "cannot be learnt in 4 equal parts",
     "makes its batches anew in every epoch",
     "loads in its own process",
+    "the batch has its usual size",
+    "sets its learning rate itself",
 )
 
 

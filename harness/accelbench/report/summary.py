@@ -73,6 +73,10 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         slowing=tables[1],
         recipes=[_recipe(row) for row in surest["faster"][:_MOST_PAYING] if row["recipe"]],
         has_doubts=any(cell.endswith(_DOUBTFUL) for rows in tables for cells in rows for cell in cells),
+        accuracies=[
+            f"{format_place(each.workload, each.framework, each.held)}: {each.sentence}"
+            for each in findings.times_to_accuracy
+        ],
         bottlenecks=[each.sentence for each in findings.bottlenecks[:_MOST_BOTTLENECKS]],
         ladders=[_summarize_ladder(each) for each in findings.ladders[:_MOST_LADDERS]],
         bundles=[each.sentence for each in findings.attributions[:_MOST_BUNDLES]],

@@ -31,6 +31,7 @@ from accelbench.results.sweeps import (
     log_intervals,
     size_sweeps,
 )
+from accelbench.results.time_to_accuracy import TimeToAccuracy, times_to_accuracy
 from accelbench.results.tradeoffs import noise_of
 from accelbench.schema.reasons import Reason
 from accelbench.schema.result import Run
@@ -49,6 +50,10 @@ _WAY = ("levels", "speedup", "low", "high")
 _BUNDLE = ("trial", "framework", "workload", "held", "against", "missing", "sentence")
 _LOOP = ("trial", "framework", "workload", "held")
 _READING = ("every", "time", "time_low", "time_high", "verdict")
+_TO_ACCURACY = ("trial", "framework", "workload", "held", "sentence")
+_TRAINED = (
+    "at", "rule", "missed", "images_per_s", "s_per_item", "speedup", "low", "high", "verdict", "observed_epochs",
+)  # fmt: skip
 _SIZES = ("test", "framework", "workload", "level", "against", "axis", "direction", "crossover", "low", "high")
 
 
@@ -105,9 +110,15 @@ class Findings:
         return [row for row in self.effect_rows if row["trial"] not in explaining]
 
     @cached_property
+    def times_to_accuracy(self) -> list[TimeToAccuracy]:
+        """Trainings until an accuracy is reached, by batch size."""
+        return times_to_accuracy(self.arms)
+
+    @cached_property
     def level_sweeps(self) -> list[LevelSweep]:
-        """Sweeps over numeric levels, technique by technique."""
-        return level_sweeps(self.arms)
+        """Sweeps over numeric levels, technique by technique; trainings to an accuracy have no throughput to level."""
+        trained = {each.trial for each in self.times_to_accuracy}
+        return [sweep for sweep in level_sweeps(self.arms) if sweep.trial not in trained]
 
     @cached_property
     def size_sweeps(self) -> list[SizeSweep]:
@@ -165,6 +176,10 @@ class Findings:
             "log_intervals": [
                 {**_named(loop, _LOOP), "readings": _records(rows_of(loop.arms), _READING)}
                 for loop in self.log_intervals
+            ],
+            "times_to_accuracy": [
+                {**_named(each, _TO_ACCURACY), "arms": _records(rows_of(each.arms), _TRAINED)}
+                for each in self.times_to_accuracy
             ],
             "bottlenecks": [asdict(each) for each in self.bottlenecks],
             "not_measured": _records([row for row in self.rows if row["outcome"] != "measured"], _MISSING),

@@ -136,6 +136,9 @@ WORDINGS: dict[str, Wording] = {
     ),
     "needs-full-size": Wording(text="{elements:count} elements need a run of full size: --accel-size=full"),
     "too-few-items": Wording(text="an epoch has {items:count} {unit}s here, too few for a batch of {batch:count}"),
+    "usual-batch": Wording(
+        text="the batch has its usual size of {batch:count}, for which the learning rate is chosen: nothing to scale"
+    ),
     "not-elementwise": Wording(text="only elementwise operations can be fused, and this workload has others"),
     "larger-than-out-of-memory": Wording(text="larger than {arm}, which ran out of memory"),
     "arrays-too-large": Wording(

@@ -65,6 +65,28 @@ for _framework, _base, _snippet in (
         snippet={"*": _snippet},
     )(batch_size)
 
+
+def learning_rate_scaling(build: Build, level: str) -> Arm:
+    """A learning rate that stays as it is for the usual batch, or grows with the batch or with its square root.
+
+    A batch k times as large takes k times fewer steps through the data. Multiplied by k, the learning rate makes up for
+    them (Goyal et al. 2017, arXiv 1706.02677, section 2.1; Krizhevsky 2014, arXiv 1404.5997, section 5). Multiplied by
+    the square root of k, it leaves the variance of a step's update as it was (Krizhevsky, same section; Hoffer et al.
+    2017, arXiv 1705.08741, section 4). Goyal et al. warm up to the larger rate over five epochs; the digits
+    are learnt without that at sixteen times the usual batch.
+    """
+    return build(learning_rate_scaling=level)
+
+
+for _framework in ("torch", "tensorflow"):
+    technique(
+        _framework,
+        aliases=("linear scaling rule", "square root scaling", "learning rate", "large-batch training"),
+        levels=("none", "sqrt", "linear"),
+        same_output=False,
+        not_recommended={"*": "it changes what is learnt, not how fast a step is: try it on your own accuracy"},
+    )(learning_rate_scaling)
+
 INTERVALS = {"never": 0, "every-100": 100, "every-10": 10, "every-step": 1}
 
 

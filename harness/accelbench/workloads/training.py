@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,8 +10,15 @@ from typing import Any
 
 from accelbench.core import Arm, Setting, Work
 from accelbench.core.arm import nothing
-from accelbench.errors import Unavailable
+from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
+
+# By which factor the learning rate follows the batch, from how many times the usual batch it is.
+LEARNING_RATE_SCALING: dict[str, Callable[[float], float]] = {
+    "none": lambda _: 1.0,
+    "sqrt": math.sqrt,
+    "linear": lambda times: times,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +61,12 @@ class TrainingLoop(ABC):
 
     def check(self) -> None:
         """Refuse options that have no meaning for this training, each for its reason."""
+        scaling = self.options.learning_rate_scaling
+        check_choice(scaling, LEARNING_RATE_SCALING, "scaling of the learning rate")
         for objection in self._objections():
             raise Unavailable(objection)
+        if scaling != "none" and not self.learns_otherwise:
+            raise Unavailable(reason("usual-batch", batch=self.batch_size))
         most = self.training.most
         if most is not None and self.batch_size > most:
             raise Unavailable(reason("too-few-items", items=most, unit="item", batch=self.batch_size))
@@ -80,6 +92,18 @@ class TrainingLoop(ABC):
     def arm_or_check(self) -> Arm:
         """Return the arm; where options are only checked, which they are by now, one that is not built."""
         return Arm(step=nothing) if self.setting.only_check else self.arm()
+
+    @property
+    def learns_otherwise(self) -> bool:
+        """Whether it learns from other batches than the usual ones, and so becomes another model by design."""
+        usual: int = self.training.batch_size
+        return self.batch_size != usual
+
+    @property
+    def learning_rate_factor(self) -> float:
+        """By how much the learning rate differs from that of the usual batch size."""
+        times = self.batch_size / self.training.batch_size
+        return LEARNING_RATE_SCALING[self.options.learning_rate_scaling](times)
 
     @abstractmethod
     def build(self) -> None:

@@ -41,6 +41,13 @@ class Problem:
         return inputs, rng.integers(self.classes, size=size, dtype=np.int32)
 
 
+def first_weights(problem: Problem, seed: int) -> list[np.ndarray]:
+    """Return the weights with which the problem's model begins at this seed."""
+    keras.utils.set_random_seed(seed)
+    weights: list[np.ndarray] = problem.model().get_weights()
+    return weights
+
+
 _SGD = partial(keras.optimizers.SGD, learning_rate=0.01, momentum=0.9)
 
 

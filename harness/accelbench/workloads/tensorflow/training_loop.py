@@ -27,6 +27,7 @@ class TrainOptions:
     """
 
     batch_size: int | None = None
+    learning_rate_scaling: str = "none"
     device: str | None = None
     dtype_policy: str = "float32"
     loop: str | None = None
@@ -100,7 +101,11 @@ class KerasTrainingLoop(TrainingLoop):
         problem = self.training.problem
         with tf.device(self.place):
             self.trainer = KerasTrainer(
-                problem, seed=self.setting.seed, dtype_policy=self.options.dtype_policy, loop=self.loop
+                problem,
+                seed=self.setting.seed,
+                dtype_policy=self.options.dtype_policy,
+                learning_rate_factor=self.learning_rate_factor,
+                loop=self.loop,
             )
             self.source = self.training.data(self.batch_size)
 

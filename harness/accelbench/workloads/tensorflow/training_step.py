@@ -26,6 +26,7 @@ class KerasTrainer:
     """A compiled classifier; the same seed gives the same weights on every device and under every policy.
 
     ``dtype_policy`` is Keras's: layers compute in 16 bits and keep their weights in 32; float16 scales the loss.
+    ``learning_rate_factor`` is that by which the problem's learning rate is multiplied.
     ``loop`` says how a training step is run. It is the model's own ``train_step`` everywhere, with its gradient tape,
     its optimiser and its running mean of the loss, so loops differ in nothing else.
 
@@ -34,13 +35,24 @@ class KerasTrainer:
             learnt.
     """
 
-    def __init__(self, problem: Problem, *, seed: int, dtype_policy: str = "float32", loop: str = "function") -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        dtype_policy: str = "float32",
+        learning_rate_factor: float = 1.0,
+        loop: str = "function",
+    ) -> None:
         check_choice(dtype_policy, POLICIES, "dtype policy")
         check_choice(loop, LOOPS, "loop")
         with global_policy(dtype_policy):
             keras.utils.set_random_seed(seed)
             self.model = problem.model()
-            self.model.compile(problem.optimizer(), LOSS, jit_compile=False)  # Keras would decide by the model
+            optimizer = problem.optimizer()
+            if learning_rate_factor != 1:
+                optimizer.learning_rate = float(optimizer.learning_rate) * learning_rate_factor
+            self.model.compile(optimizer, LOSS, jit_compile=False)  # Keras would decide by the model
         self.model.optimizer.build(self.model.trainable_variables)
         self._policy = dtype_policy
         self.learnt = tuple(self.model.trainable_variables[-2:])
@@ -69,6 +81,11 @@ class KerasTrainer:
             memory_bytes=read_bytes + 2 * sum(4 * int(np.prod(variable.shape)) for variable in changed),
             to_device_bytes=sent_bytes,
         )
+
+    def wait(self) -> None:
+        """Read what was learnt, for which the device must have finished everything that was launched before."""
+        for variable in self.learnt:
+            variable.numpy()
 
     def reset(self) -> None:
         """Return to the initial weights and optimiser."""

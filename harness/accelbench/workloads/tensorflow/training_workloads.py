@@ -13,7 +13,7 @@ the first one, so ``first_epoch_s`` says what a cache costs to fill.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -115,8 +115,11 @@ def ladder_training_keras(setting: Setting, options: TrainOptions) -> Arm:
 
 
 @workload("tensorflow", unit="training", shared=TrainOptions)
-def digits_training_keras(setting: Setting, options: TrainOptions) -> Arm:
-    """Training the Keras classifier 64-64-10 on handwritten digits until it recognises 95 % of unseen ones."""
+def digits_training_keras(setting: Setting, options: TrainOptions, *, trainings: int = 1) -> Arm:
+    """Training the Keras classifier 64-64-10 on handwritten digits until it recognises 95 % of unseen ones.
+
+    A step has several ``trainings``, each with first weights and an order of the images of its own.
+    """
     import tensorflow as tf
 
     from accelbench.workloads.data import tables
@@ -146,6 +149,10 @@ def digits_training_keras(setting: Setting, options: TrainOptions) -> Arm:
     if setting.only_check:
         return Arm(step=nothing)
 
+    def reset(number: int) -> None:
+        loop.trainer.reset()
+        loop.trainer.model.set_weights(first_weights[number])
+
     def learn(rows: Any) -> None:
         pixels, labels, *_ = held["arrays"]
         loop.train_on(zip(*(tf.unstack(tf.gather(part, rows)) for part in (pixels, labels)), strict=True))
@@ -159,10 +166,23 @@ def digits_training_keras(setting: Setting, options: TrainOptions) -> Arm:
         return tf.reduce_mean(tf.cast(recognised, tf.float32))
 
     in_graph = tf.function(accuracy)
+    first_weights = [
+        models.first_weights(problem, setting.seed + number) for number in range(max(trainings, tables.OBSERVED))
+    ]
     facts = tables.training_facts(
-        split, seed=setting.seed, batch_size=loop.batch_size, reset=lambda: loop.trainer.reset(), learn=learn, test=test
+        split,
+        seed=setting.seed,
+        batch_size=loop.batch_size,
+        reset=reset,
+        learn=learn,
+        wait=lambda: loop.trainer.wait(),
+        test=test,
+        trainings=trainings,
+        learns_otherwise=loop.learns_otherwise,
     )
-    return loop.arm(**facts, items=1, reset=nothing, inputs=tuple, feed=None, checked_steps=1)
+    arm = loop.arm(**facts, reset=nothing, inputs=tuple, feed=None, checked_steps=1)
+    # Each training takes an epoch at least.
+    return replace(arm, work=loop.work(trainings * split.epoch(loop.batch_size)))
 
 
 @workload("tensorflow", unit="image", shared=Stages)

@@ -52,6 +52,7 @@ class TrainOptions:
     cuda_graphs: bool = False
     optimizer: str | None = None
     accumulation: int = 1
+    learning_rate_scaling: str = "none"
     attention: str | None = None
     activation_checkpointing: bool = False
     log_interval: int | None = None
@@ -166,6 +167,8 @@ class TorchTrainingLoop(TrainingLoop):
             yield "the model has no attention of transformers, for which there are several ways"
         if not learns and (options.optimizer or options.accumulation > 1 or options.activation_checkpointing):
             yield "nothing is learnt: there are no gradients, and no optimizer"
+        if options.learning_rate_scaling != "none" and self._problem is None:
+            yield "the program sets its learning rate itself, and may change it while it learns"
         if options.accumulation > 1:
             if self.batch_size % options.accumulation:
                 yield f"a batch of {self.batch_size} cannot be learnt in {options.accumulation} equal parts"
@@ -230,6 +233,7 @@ class TorchTrainingLoop(TrainingLoop):
             memory_format=options.memory_format or self.training.memory_format,
             optimizer=options.optimizer,
             accumulation=options.accumulation,
+            learning_rate_factor=self.learning_rate_factor,
             attention=options.attention,
             activation_checkpointing=options.activation_checkpointing,
             loss_scale=self.setting.storage.values.setdefault(("loss scale", options), LossScale()),

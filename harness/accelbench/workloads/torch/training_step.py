@@ -156,10 +156,11 @@ class ProblemTask:
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem = self.facts = problem
         self._seed = seed
+        self._draw = 0
 
     def make_model(self) -> Any:
         """Return the model with its first weights."""
-        torch.manual_seed(self._seed)
+        torch.manual_seed(self._seed + self._draw)
         return self.problem.model()
 
     def make_optimizers(self, model: Any, implementation: str | None) -> list[Any]:
@@ -179,6 +180,10 @@ class ProblemTask:
     def answer(self, model: Any, inputs: Any) -> Any:
         """Return the logits."""
         return logits_of(model, self.problem.enter(inputs))
+
+    def reseed(self, number: int) -> None:
+        """Begin with other weights from the next restoring on; 0 stands for the usual ones."""
+        self._draw = number
 
     def restore(self, model: Any) -> None:
         """Give the model its first weights again."""
@@ -470,8 +475,8 @@ class Trainer:
     """A task's model on a device, with every option of a training step.
 
     A task provides the model and its loss, and says whether the model learns. ``accumulation`` is the number of parts
-    in which a batch goes through the model, ``loss_scale`` that of an arm's builds. The other options are those of
-    ``TrainOptions``.
+    in which a batch goes through the model, ``learning_rate_factor`` that by which the task's learning rate is
+    multiplied, ``loss_scale`` that of an arm's builds. The other options are those of ``TrainOptions``.
     """
 
     def __init__(
@@ -483,6 +488,7 @@ class Trainer:
         memory_format: str | None = "contiguous",
         optimizer: str | None = None,
         accumulation: int = 1,
+        learning_rate_factor: float = 1.0,
         attention: str | None = None,
         activation_checkpointing: bool = False,
         loss_scale: LossScale | None = None,
@@ -504,6 +510,8 @@ class Trainer:
         if self.model.training != task.learns:  # parts of a model that learns may be held in another mode
             self.model.train(task.learns)
         self._optimizers = task.make_optimizers(self.model, optimizer)
+        for group in (group for each in self._optimizers for group in each.param_groups if learning_rate_factor != 1):
+            group["lr"] *= learning_rate_factor
         self._first_optimizers = [deepcopy(each.state_dict()) for each in self._optimizers]
 
     def send(self, batch: Any, *, non_blocking: bool = False) -> Any:

@@ -266,8 +266,11 @@ def house_prices_train(setting: Setting, options: TrainOptions, *, rows: int | N
 
 
 @workload("torch", unit="training", shared=TrainOptions)
-def digits_training(setting: Setting, options: TrainOptions) -> Arm:
-    """Training the network 64-64-10 on handwritten digits until it recognises 95 % of unseen ones."""
+def digits_training(setting: Setting, options: TrainOptions, *, trainings: int = 1) -> Arm:
+    """Training the network 64-64-10 on handwritten digits until it recognises 95 % of unseen ones.
+
+    A step has several ``trainings``, each with first weights and an order of the images of its own.
+    """
     import torch
 
     from accelbench.workloads.data import tables
@@ -289,6 +292,10 @@ def digits_training(setting: Setting, options: TrainOptions) -> Arm:
     if setting.only_check:
         return Arm(step=nothing)
 
+    def reset(number: int) -> None:
+        task.reseed(number)
+        loop.reset()
+
     def learn(batches: Any) -> None:
         order.rows = torch.from_numpy(batches.reshape(-1))
         loop.step()
@@ -301,9 +308,19 @@ def digits_training(setting: Setting, options: TrainOptions) -> Arm:
         torch.from_numpy(part).to(loop.device) for part in (split.test_pixels, split.test_labels)
     )
     facts = tables.training_facts(
-        split, seed=setting.seed, batch_size=loop.batch_size, reset=loop.reset, learn=learn, test=test
+        split,
+        seed=setting.seed,
+        batch_size=loop.batch_size,
+        reset=reset,
+        learn=learn,
+        wait=lambda: loop.trainer.wait(),
+        test=test,
+        trainings=trainings,
+        learns_otherwise=loop.learns_otherwise,
     )
-    return loop.arm(**facts, items=1, reset=nothing, inputs=tuple, feed=None, checked_steps=1)
+    arm = loop.arm(**facts, reset=nothing, inputs=tuple, feed=None, checked_steps=1)
+    # Each training takes an epoch at least.
+    return replace(arm, work=loop.work(trainings * split.epoch(loop.batch_size)))
 
 
 class _GivenOrder:
