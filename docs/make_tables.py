@@ -26,6 +26,7 @@ from typing import Any
 
 import click
 import msgspec
+from claims import PublishedRun, claims
 
 from accelbench import price, units
 from accelbench.cli import main as accelbench_command
@@ -35,7 +36,8 @@ from accelbench.schema.result import KEY, Environment, Run
 
 CHECKOUT = Path(__file__).parent.parent
 REPORT = "reports/quick"
-DRAFT = CHECKOUT / ".tox" / "docs-report" / "quick"
+DRAFTS = CHECKOUT / ".tox" / "docs-report"
+DRAFT = DRAFTS / "quick"
 SCHEMA = "docs/reference/result.schema.json"
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
@@ -58,8 +60,8 @@ FIRST_SCREEN = (
 
 
 @dataclass(frozen=True)
-class QuickRun:
-    """The newest committed run named quick: its file, and the findings and the rows of effects.csv of its report."""
+class CommittedRun:
+    """A committed run: its file, and the findings and the rows of effects.csv of its report."""
 
     path: Path
     findings: dict[str, Any]
@@ -75,17 +77,17 @@ class QuickRun:
         )
 
 
-def render() -> QuickRun:
-    """Render the report of the newest committed run named quick into ``DRAFT``."""
-    path = _newest("results/*/*_quick.json")
-    shutil.rmtree(DRAFT, ignore_errors=True)
-    command = [sys.executable, "-m", "accelbench", "report", str(path), "--json", "--output", str(DRAFT.parent)]
+def render(path: Path) -> CommittedRun:
+    """Render the report of a run into a folder of ``DRAFTS``, by its name."""
+    draft = DRAFTS / path.stem.partition("_")[2]
+    shutil.rmtree(draft, ignore_errors=True)
+    command = [sys.executable, "-m", "accelbench", "report", str(path), "--json", "--output", str(DRAFTS)]
     printed = subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE).stdout
-    rows = csv.DictReader(io.StringIO((DRAFT / "effects.csv").read_text()))
-    return QuickRun(path, json.loads(printed), list(rows))
+    rows = csv.DictReader(io.StringIO((draft / "effects.csv").read_text()))
+    return CommittedRun(path, json.loads(printed), list(rows))
 
 
-def quick_run(page: Path, run: QuickRun) -> Iterator[str]:
+def quick_run(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield the README's table: chosen effects of one run, gains and losses, and where they come from."""
     effects = {(row["trial"].partition("::")[2], row["level"]): row for row in run.effects}
     yield "| technique | workload | speedup | interval | verdict | price |"
@@ -105,12 +107,12 @@ def quick_run(page: Path, run: QuickRun) -> Iterator[str]:
     yield run.origin("Measured by `tox -e quick`", page)
 
 
-def picture(page: Path, _: QuickRun) -> Iterator[str]:
+def picture(page: Path, _: CommittedRun) -> Iterator[str]:
     """Yield the README's picture."""
     yield _picture("Mixed precision on several models: each speedup with its interval.", "effects-amp-torch.svg", page)
 
 
-def bundle(page: Path, run: QuickRun) -> Iterator[str]:
+def bundle(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield what each technique of a bundle brings alone, on average and on top of the others."""
     (attribution,) = (
         each for each in run.findings["attributions"] if each["trial"].endswith("test_precision_layout_and_batch")
@@ -129,7 +131,7 @@ def bundle(page: Path, run: QuickRun) -> Iterator[str]:
     )  # fmt: skip
 
 
-def ladder(page: Path, run: QuickRun) -> Iterator[str]:
+def ladder(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield the rungs of the NumPy ladder."""
     (numpy_ladder,) = (each for each in run.findings["ladders"] if each["trial"].endswith("test_ladder_numpy"))
     yield run.origin("Ten elementwise operations in NumPy", page)
@@ -148,7 +150,7 @@ def ladder(page: Path, run: QuickRun) -> Iterator[str]:
     yield _picture("Each rung over the start, and over the rung below.", "ladder-*-chain.svg", page)
 
 
-def certificate(page: Path, run: QuickRun) -> Iterator[str]:
+def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield how often the referee was right about comparisons whose answer is known, idle and beside a neighbour."""
     source = _newest(f"certificates/{run.path.parent.name}/*.json")
     stored = json.loads(source.read_text())
@@ -173,6 +175,12 @@ def certificate(page: Path, run: QuickRun) -> Iterator[str]:
             ]
             counts.append(f"{sum(verdict in verdicts for verdict in found)} of {len(found)}")
         yield _row(what, " or ".join(f"`{verdict}`" for verdict in verdicts), *counts)
+
+
+def claims_of_articles(_: Path, run: CommittedRun) -> Iterator[str]:
+    """Yield the articles' claims, held against what was measured on a CPU; no run on a GPU is published yet."""
+    accuracy = [render(path) for path in sorted(CHECKOUT.glob("results/*/*_accuracy.json"))]
+    yield from claims([PublishedRun(each.effects, each.findings) for each in (run, *accuracy)], [])
 
 
 def techniques(*_: object) -> Iterator[str]:
@@ -204,12 +212,13 @@ def commands(*_: object) -> Iterator[str]:
         yield from (f"## accelbench {name}", "", "```text", *help_text.splitlines(), "```", "")
 
 
-TABLES: dict[str, Callable[[Path, QuickRun], Iterable[str]]] = {
+TABLES: dict[str, Callable[[Path, CommittedRun], Iterable[str]]] = {
     "quick-run": quick_run,
     "picture": picture,
     "bundle": bundle,
     "ladder": ladder,
     "certificate": certificate,
+    "claims": claims_of_articles,
     "techniques": techniques,
     "options": options,
     "commands": commands,
@@ -246,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a page is out of date")
     check = parser.parse_args().check
-    run = render()
+    run = render(_newest("results/*/*_quick.json"))
     made = {
         page: MARKED.sub(lambda marked, page=page: _fill(marked, page, run), page.read_text())
         for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
@@ -265,7 +274,7 @@ def main() -> None:
     shutil.copytree(DRAFT, CHECKOUT / REPORT)
 
 
-def _fill(marked: re.Match[str], page: Path, run: QuickRun) -> str:
+def _fill(marked: re.Match[str], page: Path, run: CommittedRun) -> str:
     """Return the table of this name between its markers; those of the studies stay as they are."""
     if marked[2] not in TABLES:
         return marked[0]
