@@ -1,4 +1,4 @@
-"""The table of docs/explanation/claims.md: what articles say about acceleration, held against what committed runs measured.
+"""The table of docs/explanation/claims.md: what articles say, held against what committed runs measured.
 
 A claim selects the effects that test it. Everything that the table says of them is computed: in how many cases the
 claim holds, in which, from which size on and by how much. Where a run has no such effect, the table names the run that
