@@ -25,9 +25,10 @@ def test_the_reference_has_every_public_name_and_no_other() -> None:
     assert sorted(listed) == sorted({*accelbench.__all__, *reading})
 
 
-def test_every_option_of_advise_is_explained() -> None:
-    page = (DOCS / "how-to" / "advice.md").read_text()
-    options = {param.opts[0] for param in main.commands["advise"].params if isinstance(param, click.Option)}
+@pytest.mark.parametrize(("name", "file"), [("advise", "advice.md"), ("explain", "explain.md")])
+def test_every_option_is_explained(name: str, file: str) -> None:
+    page = (DOCS / "how-to" / file).read_text()
+    options = {param.opts[0] for param in main.commands[name].params if isinstance(param, click.Option)}
     assert set(re.findall(r"^\| `(--[\w-]+)`", page, re.MULTILINE)) == options - {"--format", "--json"}
 
 

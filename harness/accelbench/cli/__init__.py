@@ -11,6 +11,7 @@ from accelbench.cli import (
     check,
     compare,
     doctor,
+    explain,
     export,
     list,  # noqa: A004  named as the command is
     report,
@@ -43,6 +44,7 @@ for _command in (
     accept.accept,
     compare.compare,
     doctor.doctor,
+    explain.explain,
     export.export,
     list.list_entries,
     time.time,

@@ -1,0 +1,23 @@
+"""What holds a program back, where its time goes, and what to switch on: behind `accelbench explain`.
+
+`profile` says what to look at, from a pass under profilers. `parts` are taken off in pairs, without a profiler.
+`causes` are what the two say together.
+"""
+
+from accelbench.explain.explanation import as_json, as_markdown, as_text
+from accelbench.explain.prediction import prediction_table
+from accelbench.explain.session import Request, explain, explain_technique, predict_speedups
+from accelbench.explain.why import reasons_as_json, reasons_as_text
+
+__all__ = [
+    "Request",
+    "as_json",
+    "as_markdown",
+    "as_text",
+    "explain",
+    "explain_technique",
+    "predict_speedups",
+    "prediction_table",
+    "reasons_as_json",
+    "reasons_as_text",
+]

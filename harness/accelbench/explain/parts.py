@@ -1,0 +1,154 @@
+"""Parts of a step's time, each measured by taking it off in pairs with the program as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from accelbench.core import Arm, Build, Levels, Program, Setting, Technique
+from accelbench.explain.profile import Profile, Share
+from accelbench.schema.result import AS_IS, ArmRecord, Effect
+
+PHASES = ("backward+update", "update")
+LARGER = 4  # times the program's own batch
+DONE_TWICE = "-twice"  # ends the name of a part that is done twice, since the program needs it
+NEGLIGIBLE = 0.05  # a share of the time that holds nothing back
+TOO_LATE = "the budget is too short for it: raise --budget"
+ALL = "all"  # threads: one per core
+MANY_TENSORS = 20  # of an optimizer, below which a loop over them takes little
+FIXED_SHARE = 0.02  # by profile, of a part that is worth an arm
+
+
+def build_without(build: Callable[[], Program], setting: Setting, options: Any, *, taken_off: str = "none") -> Arm:
+    """Return the arm of a PyTorch program without the parts that ``taken_off`` names; see ``torch_program``."""
+    from accelbench.explain import torch_program  # in a worker: this process imports no framework
+
+    return torch_program.build_without(build, setting, options, taken_off=taken_off)
+
+
+def _take_off(build: Build, level: str) -> Arm:
+    return build(taken_off=level)
+
+
+TAKEN_OFF = Technique(
+    name="taken_off",
+    framework="torch",
+    levels=("none",),
+    summary="The program as it stands, or without a part of it.",
+    apply=_take_off,
+    kind="ablation",
+    same_output=("none", "input", "transfer", "anomaly", "copies-twice", "readings-twice"),
+    tolerance={"*": 5e-2},
+    not_recommended={"*": "it takes off work that a program needs, to show what holds it back"},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a step's time, or a technique that was tried, and what the pairs say of it.
+
+    ``share`` is None where it was not measured, for the ``reason``. ``effect`` is the speedup without the part, or with
+    the technique; of what was done twice, the slowdown.
+    """
+
+    name: str
+    levels: Levels
+    share: Share | None = None
+    effect: Effect | None = None
+    reason: str = ""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval says that the part takes any time."""
+        return self.share is not None and self.share.low > 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it surely takes time, and enough of it to matter."""
+        return self.share is not None and self.share.low > 0 and self.share.share >= NEGLIGIBLE
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether the interval says that it takes too little to matter."""
+        return self.share is not None and self.share.high <= NEGLIGIBLE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was measured, and the interval does not tell whether it matters."""
+        return self.share is not None and not self.counts and not self.is_negligible
+
+
+def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
+    """Return the parts that can be taken off a program, by name, with the levels of their arms.
+
+    What may be a cause comes first. Phases, which every training has, come last.
+    """
+    is_taken_apart = profile.framework == TAKEN_OFF.framework
+    parts = [(name, {"taken_off": name}) for name in _ablations(profile)] if is_taken_apart else []
+    if profile.threads < profile.cores and profile.device == "cpu":
+        parts.append(("threads", {"threads": ALL}))
+    if profile.workers and not profile.persistent and profile.is_epoch:
+        parts.append(("restarts", {"persistent_workers": "on"}))
+    if profile.optimizer == "for-loop" and profile.tensors >= MANY_TENSORS and _may_matter(profile.update):
+        parts.append(("loop", {"optimizer": "foreach"}))
+    if size := larger_batch(profile):
+        parts.append(("batch", {"batch_size": str(size)}))
+    if profile.optimizer:
+        parts += [(name, {"taken_off": name}) for name in PHASES]
+    return parts
+
+
+def _ablations(profile: Profile) -> Iterator[str]:
+    yield "input"
+    if profile.device != "cpu":
+        yield "transfer"
+    if profile.readings:
+        yield "readings" if profile.device != "cpu" else f"readings{DONE_TWICE}"
+    if profile.copies:
+        yield f"copies{DONE_TWICE}"
+    if profile.anomaly:
+        yield "anomaly"
+    if _may_matter(profile.float64):
+        yield "float64"
+    if profile.compilation:
+        yield "compiled"
+
+
+def _may_matter(share: Share | None) -> bool:
+    return share is not None and share.share > FIXED_SHARE
+
+
+def larger_batch(profile: Profile) -> int | None:
+    """Return a batch size some times as large as the program's, None where the program has no more items."""
+    if not profile.batch_size:
+        return None
+    size = min(LARGER * profile.batch_size, profile.most or LARGER * profile.batch_size)
+    return size if size >= 2 * profile.batch_size else None
+
+
+def complete(levels: Levels, toggled: Levels) -> Levels:
+    """Return the levels of an arm in which every other technique is as it is in the baseline."""
+    return {**toggled, **levels}
+
+
+def baseline_of(parts: list[tuple[str, Levels]]) -> Levels:
+    """Return the levels of the program as it stands, for every technique that an arm switches."""
+    names = dict.fromkeys(name for _, levels in parts for name in levels)
+    return {name: "none" if name == TAKEN_OFF.name else AS_IS for name in names}
+
+
+def read_part(name: str, levels: Levels, arm: ArmRecord) -> Part:
+    """Return what the arm without a part says of it."""
+    effect = arm.effect
+    if arm.outcome != "measured" or effect is None:
+        return Part(name=name.removesuffix(DONE_TWICE), levels=levels, reason=str(arm.reason or arm.outcome))
+    if name.endswith(DONE_TWICE):
+        share = Share(share=_inverse(effect.speedup) - 1, low=_inverse(effect.upper) - 1, high=_inverse(effect.low) - 1)
+    else:
+        share = Share(share=1 - _inverse(effect.speedup), low=1 - _inverse(effect.low), high=1 - _inverse(effect.upper))
+    return Part(name=name.removesuffix(DONE_TWICE), levels=levels, share=share, effect=effect)
+
+
+def _inverse(speedup: float) -> float:
+    return 1 / speedup if speedup > 0 else float("inf")

@@ -1,0 +1,142 @@
+"""What a pass under profilers shows of a program: its operators, and facts that point at a cause.
+
+A profile says what to look at, and where; how much a cause costs is measured without a profiler.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from accelbench.student_t import quantile
+
+ALPHA = 0.01  # of an interval of a share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A share of the time of a step, between ``low`` and ``high`` at 99 %."""
+
+    share: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, shares: Sequence[float]) -> Share:
+        """Return the mean of the shares of several passes, with its interval."""
+        mean = fmean(shares)
+        if len(shares) < 2:
+            return cls(share=mean, low=0.0, high=1.0)
+        reach = quantile(len(shares) - 1, ALPHA) * stdev(shares) / math.sqrt(len(shares))
+        return cls(share=mean, low=max(0.0, mean - reach), high=min(1.0, mean + reach))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """An operator, or a function: all of its calls in one iteration.
+
+    ``operations`` and ``moved_bytes`` are the least that it must compute and pass to and from memory, None where that
+    is not known. ``precision`` is that of its floating-point inputs, as ceilings call it.
+    """
+
+    name: str
+    calls: float
+    seconds: float
+    share: Share
+    operations: float | None = None
+    moved_bytes: float | None = None
+    precision: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of the program, what it calls there, and how often in an iteration."""
+
+    file: str
+    line: int
+    call: str
+    times: float
+
+    def __str__(self) -> str:
+        return f"{self.call} in {self.file}:{self.line}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compilation:
+    """What ``torch.compile`` did in the first iterations: its graph breaks and recompilations, each in a line."""
+
+    breaks: tuple[str, ...] = ()
+    recompilations: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What the passes under profilers showed of one iteration.
+
+    Attributes:
+        framework: the program's.
+        device: the label of the device on which it computes.
+        seconds: of an iteration without a profiler.
+        items: of an iteration.
+        batches: of an iteration.
+        batch_size: items of a batch, None where the program decides.
+        most: items of an epoch, None where it is unknown.
+        is_epoch: whether an iteration is a whole epoch.
+        operators: those with most time first.
+        outside: the share of the time outside of operators and of loading: the interpreter, and launching.
+        loading: the share of the time in which the program waits for its loader.
+        update: the share of the time in the optimizer's step.
+        float64: the share of the time in operators that compute in float64.
+        threads: as many as PyTorch, or BLAS, uses.
+        cores: as many as the process may use.
+        workers: loader processes.
+        persistent: whether loader processes live on from epoch to epoch.
+        loads: whether the loader is one whose worker processes can be switched.
+        optimizer: the optimizer's implementation, "" without one.
+        tensors: as many as the optimizer updates.
+        anomaly: whether autograd's anomaly mode was on.
+        readings: the lines that read numbers out of tensors.
+        copies: the lines that copy tensors.
+        compilation: what torch.compile did; None if it was not used.
+        first_s: seconds of the first iteration, with whatever is compiled and started there.
+        observed: what the program's arm observes of itself, such as the steps that a gradient scaler skipped.
+        page_faults: of an iteration.
+        blind: why a profiler sees nothing, or not all; "" if it sees all.
+    """
+
+    framework: str
+    device: str
+    seconds: float
+    items: float
+    batches: float = 1
+    batch_size: int | None = None
+    most: int | None = None
+    is_epoch: bool = False
+    operators: tuple[Operator, ...] = ()
+    outside: Share | None = None
+    loading: Share | None = None
+    update: Share | None = None
+    float64: Share | None = None
+    threads: int = 0
+    cores: int = 1
+    workers: int = 0
+    persistent: bool = False
+    loads: bool = False
+    optimizer: str = ""
+    tensors: int = 0
+    anomaly: bool = False
+    readings: tuple[Line, ...] = ()
+    copies: tuple[Line, ...] = ()
+    compilation: Compilation | None = None
+    first_s: float = 0.0
+    observed: Mapping[str, float] = field(default_factory=dict)
+    page_faults: float = 0.0
+    blind: str = ""
+
+    @property
+    def calls(self) -> float:
+        """The number of calls of operators in an iteration."""
+        return sum(each.calls for each in self.operators)

@@ -1,0 +1,341 @@
+"""Passes of a PyTorch program under profilers, in a process in which nothing is timed. Needs PyTorch."""
+
+from __future__ import annotations
+
+import logging
+import re
+import resource
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import joblib
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from accelbench.core import Arm, Levels, Program, Setting, apply_all, find_technique
+from accelbench.explain.profile import Compilation, Line, Operator, Profile, Share
+from accelbench.explain.torch_program import COPIES, READINGS, Calls, build_without, is_copy, is_reading
+from accelbench.frameworks.tree import tree_leaves
+from accelbench.workloads.torch.training_loop import TrainOptions
+from accelbench.workloads.torch.training_step import ProgramTask
+from accelbench.workloads.torch.user_loader import UserLoader
+
+WARM_ITERATIONS, PASSES = 2, 5
+LONGEST_S = 15.0  # of the passes under the profiler
+LOADER = "enumerate(DataLoader)"
+COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
+PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::Half": "fp16"}
+_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+_BREAKS = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
+MOST_CHARACTERS = 160  # of a reason
+
+
+def profile_program(build: Callable[[], Program], setting: Setting, levels: Levels) -> Profile:
+    """Run a program under profilers, with techniques at these levels, and return what they show.
+
+    Raises:
+        BadInput: the function returned something other than a program, or a program that cannot run.
+    """
+    programs: list[Program] = []
+
+    def remember() -> Program:
+        programs.append(build())
+        return programs[-1]
+
+    with _graph_break_log() as breaks:
+        arm = apply_all(
+            [(find_technique("torch", name), level) for name, level in levels.items()],
+            lambda **options: build_without(remember, setting, TrainOptions(**options)),
+        )
+        with arm.enter():
+            return _profile(arm, programs[-1], setting, levels, breaks)
+
+
+def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, breaks: list[str]) -> Profile:
+    with _watching_anomaly_mode() as anomaly:
+        start_s = time.perf_counter()
+        arm.step()
+        first_s = time.perf_counter() - start_s
+        for _ in range(WARM_ITERATIONS - 1):
+            arm.step()
+    seconds, faults = _time(arm)
+    readings, copies = Calls(), Calls()
+    with readings.counting(READINGS, is_reading):
+        arm.step()
+    with copies.counting(COPIES, is_copy):
+        arm.step()
+    counted = Counted()
+    blind = ""
+    try:
+        with counted:
+            arm.step()
+    except Exception as error:  # code that no dispatch mode may enter
+        counted, blind = Counted(), f"operations and bytes are unknown ({type(error).__name__})"
+    passes = _profiled_passes(arm, seconds, counted)
+    loader, task = UserLoader(program.loader, setting.seed), ProgramTask(program, setting.seed)
+    items, device = float(arm.items), torch.device(task.device)
+    batches = items / loader.batch_size if loader.batch_size else 1.0
+    groups = [group for each in task.optimizers for group in getattr(each, "param_groups", ())]
+    return Profile(
+        framework="torch",
+        device=arm.device or "cpu",
+        seconds=seconds,
+        items=items,
+        batches=max(1.0, batches),
+        batch_size=loader.batch_size,
+        most=loader.most,
+        is_epoch=bool(
+            loader.most and loader.batch_size and items >= loader.most // loader.batch_size * loader.batch_size
+        ),
+        operators=_operators(passes, counted),
+        outside=Share.of([each.outside for each in passes]),
+        loading=Share.of([each.loading for each in passes]),
+        update=Share.of([each.update for each in passes]),
+        float64=Share.of([each.float64 for each in passes]),
+        threads=torch.get_num_threads(),
+        cores=joblib.cpu_count(),
+        workers=loader.processes.workers,
+        persistent=loader.processes.persistent_workers,
+        loads=loader.is_data_loader,
+        optimizer=task.implementation(device) or "",
+        tensors=sum(len(group["params"]) for group in groups),
+        anomaly=torch.is_anomaly_enabled() or bool(anomaly),
+        readings=_lines(readings),
+        copies=_lines(copies),
+        compilation=_compilation(breaks),
+        first_s=first_s,
+        observed=dict(arm.observe()) if levels and arm.observe else {},
+        page_faults=faults,
+        blind=blind,
+    )
+
+
+def _time(arm: Arm) -> tuple[float, float]:
+    """Return the seconds of an iteration and its page faults."""
+    before, start_s, count = _page_faults(), time.perf_counter(), 0
+    while count < 2 or (time.perf_counter() - start_s < 0.5 and count < 50):
+        arm.step()
+        count += 1
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+    return (time.perf_counter() - start_s) / count, (_page_faults() - before) / count
+
+
+def _page_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def _lines(calls: Calls) -> tuple[Line, ...]:
+    return tuple(
+        Line(file=Path(file).name, line=line, call=f"{name}()", times=times)
+        for (file, line, name), times in calls.counts.most_common()
+    )
+
+
+class Counted(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-checked here
+    """Counts the operations and bytes of every operator that autograd has not taken apart any further."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: Counter[str] = Counter()
+        self.moved_bytes: Counter[str] = Counter()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator and count what it does."""
+        kwargs = kwargs or {}
+        output = function(*args, **kwargs)
+        name = function._schema.name  # noqa: SLF001  as PyTorch's own modes do
+        self.names.add(name)
+        tensors = [part for part in tree_leaves([*args, *kwargs.values(), output]) if isinstance(part, torch.Tensor)]
+        if function.is_view or "empty" in name or "detach" in name:
+            return output
+        with suppress(Exception):  # sparse tensors and the like have no such storage
+            self.moved_bytes[name] += sum(
+                min(part.numel() * part.element_size(), part.untyped_storage().nbytes()) for part in tensors
+            )
+        formula = flop_registry.get(function._overloadpacket)  # noqa: SLF001
+        if formula is not None:
+            with suppress(Exception):
+                self.operations[name] += int(formula(*args, **kwargs, out_val=output))
+        elif torch.Tag.pointwise in function.tags:
+            self.operations[name] += max((part.numel() for part in tensors), default=0)
+        return output
+
+
+@dataclass
+class _Pass:
+    """One iteration under PyTorch's profiler: the shares of its time, and seconds and calls of its operators."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    calls: Counter[str] = field(default_factory=Counter)
+    precisions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    whole_s: float = 0.0
+    loading_s: float = 0.0
+    update_s: float = 0.0
+    float64_s: float = 0.0
+
+    @property
+    def loading(self) -> float:
+        return self.loading_s / self.whole_s
+
+    @property
+    def update(self) -> float:
+        return self.update_s / self.whole_s
+
+    @property
+    def float64(self) -> float:
+        return self.float64_s / self.whole_s
+
+    @property
+    def outside(self) -> float:
+        return max(0.0, 1 - (self.loading_s + sum(self.seconds.values())) / self.whole_s)
+
+
+def _profiled_passes(arm: Arm, seconds: float, counted: Counted) -> list[_Pass]:
+    passes: list[_Pass] = []
+    end_s = time.monotonic() + LONGEST_S
+    while len(passes) < PASSES and (not passes or time.monotonic() + 2 * seconds < end_s):
+        start_s = time.perf_counter()
+        with profile(activities=_activities(), record_shapes=True) as profiler:
+            start_s = time.perf_counter()
+            arm.step()
+            if torch.accelerator.is_available():
+                torch.accelerator.synchronize()
+            whole_s = time.perf_counter() - start_s
+        passes.append(_read_events(profiler.events(), whole_s, counted.names))
+    return passes[1:] if len(passes) > 2 else passes  # the profiler itself starts in the first one
+
+
+def _activities() -> list[Any]:
+    device = torch.accelerator.current_accelerator(check_available=True)
+    on_device = getattr(ProfilerActivity, device.type.upper(), None) if device else None
+    return [ProfilerActivity.CPU, *([on_device] if on_device else [])]
+
+
+def _read_events(events: Any, whole_s: float, names: set[str]) -> _Pass:
+    found = _Pass(whole_s=whole_s)
+    for event in events:
+        kind = _kind(event, names)
+        if event.name.startswith("Optimizer.step#"):
+            found.update_s += event.cpu_time_total / 1e6
+        if not kind or any(_kind(parent, names) for parent in _parents(event)):
+            continue
+        spent_s = (getattr(event, "device_time_total", 0) or event.cpu_time_total) / 1e6
+        if kind == LOADER:
+            found.loading_s += event.cpu_time_total / 1e6
+            continue
+        found.seconds[kind] += spent_s
+        found.calls[kind] += 1
+        precisions = [PRECISIONS[each] for each in event.input_dtypes or () if each in PRECISIONS]
+        found.precisions[kind].update(precisions[:1])
+        found.float64_s += spent_s if "fp64" in precisions else 0.0
+    return found
+
+
+def _kind(event: Any, names: set[str]) -> str:
+    """Return the name under which an event's time is counted, "" if it only contains others."""
+    name: str = event.name
+    if name in names:
+        return name
+    if name.startswith(LOADER):
+        return LOADER
+    if name.startswith(COMPILED):
+        return "compiled graph"
+    return name if not names and name.startswith("aten::") else ""
+
+
+def _parents(event: Any) -> Iterator[Any]:
+    while (event := event.cpu_parent) is not None:
+        yield event
+
+
+def _operators(passes: list[_Pass], counted: Counted) -> tuple[Operator, ...]:
+    names = {name for each in passes for name in each.seconds}
+    found = [
+        Operator(
+            name=name.removeprefix("aten::"),
+            calls=sum(each.calls[name] for each in passes) / len(passes),
+            seconds=sum(each.seconds.get(name, 0.0) for each in passes) / len(passes),
+            share=Share.of([each.seconds.get(name, 0.0) / each.whole_s for each in passes]),
+            operations=counted.operations.get(name),
+            moved_bytes=counted.moved_bytes.get(name),
+            precision=next(iter(dict(passes[-1].precisions[name].most_common(1))), ""),
+        )
+        for name in names
+    ]
+    return tuple(sorted(found, key=lambda each: each.seconds, reverse=True))
+
+
+@contextmanager
+def _watching_anomaly_mode() -> Iterator[list[bool]]:
+    """Note whether the program switches autograd's anomaly mode on for a while."""
+    switched_on: list[bool] = []
+    switch = torch.set_anomaly_enabled
+
+    def note(mode: bool, check_nan: bool = True) -> None:
+        if mode:
+            switched_on.append(mode)
+        switch(mode, check_nan)
+
+    torch.set_anomaly_enabled = note
+    try:
+        yield switched_on
+    finally:
+        torch.set_anomaly_enabled = switch
+
+
+class _Messages(logging.Handler):
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__(logging.DEBUG)
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._messages.append(record.getMessage())
+
+
+@contextmanager
+def _graph_break_log() -> Iterator[list[str]]:
+    """Collect what torch.compile logs about graph breaks: no counter has their lines."""
+    found: list[str] = []
+    torch._logging.set_logs(graph_breaks=True)  # noqa: SLF001  torch.compile's documented way
+    logger, handler = logging.getLogger(_BREAKS), _Messages(found)
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+        torch._logging.set_logs()  # noqa: SLF001
+
+
+def _compilation(breaks: list[str]) -> Compilation | None:
+    from torch._dynamo.utils import get_compilation_metrics
+
+    metrics = get_compilation_metrics()
+    if not metrics:
+        return None
+    again = [each for each in metrics if each.recompile_reason]
+    return Compilation(
+        breaks=tuple(dict.fromkeys(filter(None, map(_describe_break, breaks)))),
+        recompilations=tuple(
+            f"{each.co_name} ({Path(each.co_filename).name}:{each.co_firstlineno}), since "
+            f"{each.recompile_reason.partition(': ')[2] or each.recompile_reason}"[:MOST_CHARACTERS]
+            for each in again
+        ),
+        seconds=sum(each.entire_frame_compile_time_s or 0.0 for each in metrics),
+    )
+
+
+def _describe_break(message: str) -> str:
+    places = _PLACE.findall(message)
+    own = [place for place in places if "site-packages" not in place[0]]
+    why = next((line.strip() for line in message.splitlines() if "Explanation:" in line), "")
+    file, line = (own or places or [("", "")])[-1]
+    return f"{Path(file).name}:{line}{': ' + why.partition('Explanation:')[2].strip() if why else ''}" if file else ""

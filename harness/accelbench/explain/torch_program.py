@@ -1,0 +1,272 @@
+"""A user's PyTorch program without one of its burdens. Needs PyTorch.
+
+A burden is taken off by changing the program before it is built, or by replacing a function of PyTorch for as long as a
+block of it runs. What must happen, such as a copy, is done twice instead: the time that is added is what it takes.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from accelbench.core import Arm, Program, Setting
+from accelbench.core.technique import PACKAGE
+from accelbench.errors import BadInput
+from accelbench.workloads.torch.batch import map_parts
+from accelbench.workloads.torch.training_loop import TrainOptions
+from accelbench.workloads.torch.user_program import train_program
+
+READINGS = ("item", "tolist", "__float__", "__int__", "__bool__", "numpy", "cpu")
+COPIES = ("clone", "to", "double", "float", "half", "bfloat16", "type", "contiguous")
+MOST_REPLAYED = 10_000  # readings of one line in a block: a loop may wait for the value to change
+TORCH_FOLDER = str(Path(torch.__file__).parent)
+OWN_FOLDER = str(PACKAGE)
+
+Site = tuple[str, int, str]  # file, line and function that is called there
+
+
+def build_without(
+    build: Callable[[], Program], setting: Setting, options: TrainOptions, *, taken_off: str = "none"
+) -> Arm:
+    """Return the arm of a program without the burdens that ``taken_off`` joins by ``+``, such as ``input+copies``.
+
+    Raises:
+        BadInput: the function returned something other than a program, or a program that cannot run.
+        Unavailable: a burden is not there, or cannot be taken off; the message says why.
+    """
+    burdens = frozenset(taken_off.split("+")) - {"none"}
+    given = {name: getattr(options, name) for name in options.given}
+    if burdens & {"input", "transfer"}:
+        given["ablation"] = "resident" if "transfer" in burdens else "decoded"
+    arm = train_program(Changed(build, burdens), setting, TrainOptions(**given))
+    for burden in sorted(burdens & CONTEXTS.keys()):
+        arm = arm.inside(CONTEXTS[burden])
+    return replace(arm, ignore_output=arm.ignore_output or bool(burdens & CHANGES_OUTPUT))
+
+
+CHANGES_OUTPUT = frozenset({"update", "backward", "float64", "readings"})
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A function that builds a program, changed so that some burdens can be taken off while it runs.
+
+    All changes of one program are equal: the arms of a trial share what they store.
+    """
+
+    build: Callable[[], Program]
+    burdens: frozenset[str] = field(compare=False)
+
+    def __call__(self) -> Program:
+        """Build the program and change it.
+
+        Raises:
+            BadInput: the function returned something other than a program.
+        """
+        program = self.build()
+        if not isinstance(program, Program):
+            raise BadInput(f"the function returned a {type(program).__name__}; expected an accelbench.Program")
+        if "float64" in self.burdens:
+            program.model.float()
+            torch.set_default_dtype(torch.float32)
+            for state in _states(program):
+                state.load_state_dict(state.state_dict())  # casts what it holds to the type of its parameters
+        if "update" in self.burdens:
+            for optimizer in _states(program):
+                optimizer.step = _skip_update
+        change = _in_float32 if "float64" in self.burdens else None
+        if program.train_step is not None:
+            return replace(program, train_step=_InStep(program.train_step, change))
+        return replace(program, step=_InStep(program.step, change))
+
+
+def _states(program: Program) -> list[Any]:
+    if program.optimizer is None:
+        return []
+    return list(program.optimizer) if isinstance(program.optimizer, list | tuple) else [program.optimizer]
+
+
+def _skip_update(closure: Callable[[], Any] | None = None) -> Any:
+    return closure() if closure else None
+
+
+def _in_float32(part: Any) -> Any:
+    is_wide = isinstance(part, torch.Tensor) and part.dtype == torch.float64
+    return part.to(torch.float32) if is_wide else part
+
+
+class _InStep:
+    """A program's step, which says that it is running; ``change`` is made to every part of its batch."""
+
+    is_running = False
+
+    def __init__(self, step: Any, change: Callable[[Any], Any] | None) -> None:
+        self._step, self._change = step, change
+        self.__closure__ = getattr(step, "__closure__", None)  # where counters of the program lie
+        if owner := getattr(step, "__self__", None):
+            self.__self__ = owner
+
+    def __call__(self, *arguments: Any) -> Any:
+        *before, batch = arguments
+        if self._change is not None:
+            batch = map_parts(batch, self._change)
+        _InStep.is_running = True
+        try:
+            return self._step(*before, batch)
+        finally:
+            _InStep.is_running = False
+
+
+def caller_of_torch() -> Site | None:
+    """Return the file and line that called the replaced function, None outside of a step, or within PyTorch itself."""
+    if not _InStep.is_running:
+        return None
+    frame = sys._getframe(3)  # noqa: SLF001  beyond the replacement and what it calls; a stack would take too long
+    file = frame.f_code.co_filename
+    if file.startswith((TORCH_FOLDER, OWN_FOLDER)):
+        return None
+    return file, frame.f_lineno, ""
+
+
+@dataclass
+class Calls:
+    """The calls of a kind that a program's own lines make, counted by place."""
+
+    counts: Counter[Site] = field(default_factory=Counter)
+
+    @contextmanager
+    def counting(self, names: tuple[str, ...], is_one: Callable[[Any, Any], bool]) -> Iterator[None]:
+        """Count the calls of these methods of tensors for which ``is_one`` holds of argument and result."""
+
+        def count(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            result = function(*arguments, **named)
+            if (place := caller_of_torch()) and is_one(arguments[0] if arguments else None, result):
+                self.counts[place[0], place[1], name] += 1
+            return result
+
+        with _replaced(names, count):
+            yield
+
+
+@contextmanager
+def _replaced(names: tuple[str, ...], call: Callable[..., Any]) -> Iterator[None]:
+    """Replace methods of tensors by ``call(name, method, *arguments)``; for copies, also the functions that copy."""
+    places: list[tuple[Any, str]] = [(torch.Tensor, name) for name in names]
+    if "clone" in names:
+        places += [(torch, "tensor"), (copy, "deepcopy")]
+    with ExitStack() as stack:
+        for owner, name in places:
+            stack.enter_context(_attribute(owner, name, _calling(call, name, getattr(owner, name))))
+        yield
+
+
+def _calling(call: Callable[..., Any], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def replacement(*arguments: Any, **named: Any) -> Any:
+        return call(name, function, *arguments, **named)
+
+    return replacement
+
+
+@contextmanager
+def _attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    own = vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if own is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)
+
+
+def is_reading(tensor: Any, _: Any) -> bool:
+    """Return whether a call reads numbers; ``cpu`` and ``numpy`` do so from a device only."""
+    return isinstance(tensor, torch.Tensor)
+
+
+def is_copy(source: Any, result: Any) -> bool:
+    """Return whether the result lies at another place than the source."""
+    if not (isinstance(source, torch.Tensor) and isinstance(result, torch.Tensor)):
+        return True
+    return bool(source.device == result.device and source.data_ptr() != result.data_ptr())
+
+
+def _twice(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    result = function(*arguments, **named)
+    if caller_of_torch() and (name not in ("to", "contiguous", "type") or is_copy(arguments[0], result)):
+        function(*arguments, **named)
+    return result
+
+
+@contextmanager
+def _copying_twice() -> Iterator[None]:
+    with _replaced(COPIES, _twice):
+        yield
+
+
+@contextmanager
+def _reading_twice() -> Iterator[None]:
+    with _replaced(READINGS, _twice):
+        yield
+
+
+@contextmanager
+def _not_reading() -> Iterator[None]:
+    """Let every line read what it read first, so that nothing waits for the device."""
+    known: dict[Site, Any] = {}
+    used: Counter[Site] = Counter()
+
+    def replay(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        place = caller_of_torch()
+        if place is None:
+            return function(*arguments, **named)
+        site = (*place[:2], name)
+        used[site] += 1
+        if site not in known or used[site] > MOST_REPLAYED:
+            known[site] = function(*arguments, **named)
+        return known[site]
+
+    with _replaced(READINGS, replay):
+        yield
+
+
+@contextmanager
+def _without_anomaly_mode() -> Iterator[None]:
+    before, checks_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    switch = torch.set_anomaly_enabled
+    switch(False)
+    try:
+        with _attribute(torch, "set_anomaly_enabled", lambda *_, **__: None):
+            yield
+    finally:
+        switch(before, checks_nan)
+
+
+@contextmanager
+def _without_backward() -> Iterator[None]:
+    def skip(*_: Any, **__: Any) -> None:
+        """Make no gradients."""
+
+    with _attribute(torch.Tensor, "backward", skip), _attribute(torch.autograd, "backward", skip):
+        yield
+
+
+CONTEXTS: dict[str, Callable[[], Any]] = {
+    "readings": _not_reading,
+    "readings-twice": _reading_twice,
+    "copies-twice": _copying_twice,
+    "anomaly": _without_anomaly_mode,
+    "compiled": partial(torch.compiler.set_stance, "force_eager"),
+    "backward": _without_backward,
+}

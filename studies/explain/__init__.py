@@ -1,0 +1,1 @@
+"""Does `accelbench explain` name the planted causes, and no others?"""

@@ -1,0 +1,181 @@
+"""Asks `accelbench explain` about programs with a planted cause, and about innocent ones, and counts what it names.
+
+``python -m studies.explain --write`` asks about all of them with five seeds each and puts the table into
+studies/explain_evaluation.md. A program takes about twice its budget, so that all of it takes hours; ``--seeds 1`` and
+names of programs make it shorter. Each is asked about by a command in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from accelbench.report.machine import describe_machine
+from accelbench.schema import environment
+from accelbench.units import minutes, percent
+from studies.marked_tables import write_tables
+
+CHECKOUT = Path(__file__).parents[2]
+PAGE = CHECKOUT / "studies" / "explain_evaluation.md"
+PROGRAMS = "studies/explain/programs.py"
+BUDGET, SEEDS = "40s", 5
+EXAMPLE = "vision_transformer.py"
+
+# The cause that is planted in each program, and others that are true of it, too.
+PLANTED: dict[str, tuple[str, frozenset[str]]] = {
+    "slow_decoder": ("input-bound", frozenset()),
+    "item_every_step": ("synchronisation-bound", frozenset({"input-bound"})),  # a table is indexed row by row
+    "copy_each_step": ("copies", frozenset({"memory-bound"})),  # as are small batches on large weights
+    "tiny_batch": ("small-batch", frozenset({"input-bound"})),
+    "one_thread": ("one-thread", frozenset({"compute-bound"})),
+    "graph_break": ("graph-breaks", frozenset({"input-bound"})),
+    "recompilation": ("recompilation", frozenset({"input-bound"})),
+    "memory_chain": ("memory-bound", frozenset({"input-bound"})),
+    "anomaly_mode": ("anomaly-mode", frozenset({"input-bound"})),
+    "restarted_workers": ("worker-restarts", frozenset({"input-bound"})),
+    "float64": ("float64", frozenset({"compute-bound"})),
+    "optimizer_loop": ("optimizer-loop", frozenset({"small-batch"})),
+}
+# What is true of the innocent: a bound of theirs is no reproach.
+INNOCENT: dict[str, frozenset[str]] = {
+    "large_products": frozenset({"compute-bound"}),
+    "convolutions": frozenset({"compute-bound"}),
+    "living_workers": frozenset({"compute-bound"}),
+    "whole_graph": frozenset({"compute-bound"}),
+    "answers_only": frozenset({"compute-bound"}),
+    "fused_attention": frozenset({"compute-bound"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What one command named, the largest share first; ``failure`` is its last line where it failed."""
+
+    program: str
+    named: tuple[str, ...]
+    took_s: float
+    failure: str = ""
+
+
+@dataclass
+class Count:
+    """How often a program's cause was named, and what else was."""
+
+    right: int = 0
+    asked: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    also: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, asked: Asked) -> None:
+        """Count one answer."""
+        cause, true = PLANTED.get(asked.program, ("", INNOCENT.get(asked.program, frozenset())))
+        self.asked += 1
+        if asked.failure:
+            self.failures.append(asked.failure)
+            return
+        self.right += (cause in asked.named) if cause else not set(asked.named) - true
+        self.also.update(name for name in asked.named if name in true)
+        self.wrong.update(name for name in asked.named if name != cause and name not in true)
+
+
+def ask(program: str, seed: int, budget: str) -> Asked:
+    """Ask what holds a program back."""
+    arguments = ["explain", f"{PROGRAMS}:{program}", "--budget", budget, "--seed", str(seed), "--json"]
+    start_s = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "accelbench", *arguments], cwd=CHECKOUT, capture_output=True, text=True
+    )
+    took_s = time.perf_counter() - start_s
+    if done.returncode:
+        return Asked(program=program, named=(), took_s=took_s, failure=done.stderr.strip().splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return Asked(program=program, named=tuple(cause["code"] for cause in answer["causes"]), took_s=took_s)
+
+
+def table(asked: Sequence[Asked]) -> Iterator[str]:
+    """Yield the lines of the table, and a line that sums it up."""
+    counts: dict[str, Count] = {}
+    for each in asked:
+        counts.setdefault(each.program, Count()).add(each)
+    yield "| program | planted | named, or nothing false said | true as well | named wrongly |"
+    yield "|---|---|---:|---|---|"
+    for program, count in counts.items():
+        planted = PLANTED[program][0] if program in PLANTED else "nothing"
+        failures = f"; failed: {count.failures[0]}" if count.failures else ""
+        cells = (program.replace("_", " "), planted, f"{count.right} of {count.asked}{failures}")
+        yield f"| {' | '.join(cells)} | {_listed(count.also)} | {_listed(count.wrong)} |"
+    yield ""
+    guilty = [count for program, count in counts.items() if program in PLANTED]
+    named, all_of_them = sum(count.right for count in guilty), sum(count.asked for count in guilty)
+    wrong = sum(sum(count.wrong.values()) for count in counts.values())
+    took_s = sum(each.took_s for each in asked)
+    share = f" ({percent(named / all_of_them)})" if all_of_them else ""
+    yield f"Named rightly: {named} of {all_of_them}{share}. Named wrongly: {wrong} in {len(asked)} answers."
+    yield f"{len(asked)} commands took {minutes(took_s)}."
+
+
+def _listed(names: Counter[str]) -> str:
+    return ", ".join(f"{name} ({times}×)" for name, times in names.most_common())
+
+
+def example(budget: str) -> Iterator[str]:
+    """Ask about an example, and yield the lines of its section."""
+    arguments = ["explain", f"examples/{EXAMPLE}:build", "--budget", budget]
+    start_s = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "accelbench", *arguments], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    took_s = time.perf_counter() - start_s
+    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}. It took {minutes(took_s)}."
+    yield ""
+    yield "```text"
+    yield f"$ accelbench {' '.join(arguments)}"
+    yield done.stdout.rstrip()
+    yield "```"
+
+
+def main() -> None:
+    """Ask, and print the table or write it into the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", choices=[*PLANTED, *INNOCENT, []], help="all without any")
+    parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"{SEEDS} by default")
+    parser.add_argument("--write", action="store_true", help="write the table into studies/explain_evaluation.md")
+    parser.add_argument("--example", action="store_true", help="ask about an example, for docs/how-to/explain.md")
+    options = parser.parse_args()
+    if options.example:
+        lines = [*example(options.budget)]
+        if options.write:
+            write_tables(CHECKOUT / "docs" / "how-to" / "explain.md", "explained example", lines)
+        else:
+            print("\n".join(lines))
+        return
+    asked = []
+    for seed in range(options.seeds):
+        for program in options.programs or [*PLANTED, *INNOCENT]:
+            asked.append(ask(program, seed, options.budget))
+            print(
+                f"{program}: {', '.join(asked[-1].named) or asked[-1].failure or 'nothing'}",
+                file=sys.stderr,
+                flush=True,
+            )
+    machine = f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}, budgets of {options.budget}."
+    lines = [machine, "", *table(asked)]
+    if options.write:
+        write_tables(PAGE, "planted causes", lines)
+    else:
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

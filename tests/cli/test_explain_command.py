@@ -1,0 +1,85 @@
+"""`accelbench explain`, as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from accelbench.cli import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def accelbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))  # nothing here depends on what else is measured
+    return lambda *arguments: CliRunner().invoke(main, ["explain", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Missing argument 'PROGRAM'"),
+        (["nowhere.py:build"], "there is no file 'nowhere.py'; expected FILE.py:FUNCTION"),
+        (["heat"], "heat is a workload of the suite; expected a program of your own, as FILE.py:FUNCTION"),
+        ([f"{EXAMPLES}/my_train.py:build", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+        ([f"{EXAMPLES}/my_train.py:build", "--price", "-1"], "Invalid value for '--price'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
+    result = accelbench(*arguments)
+    assert result.exit_code == 2
+    (line,) = [line for line in result.stderr.splitlines() if "waiting for" not in line]
+    assert words in line
+
+
+def test_help_shows_an_example(accelbench):
+    assert "accelbench explain my_train.py:build" in accelbench("--help").stdout
+
+
+SLOW_LOADER = """
+import time, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from accelbench import Program
+
+class Slow(Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        time.sleep(0.004)
+        return torch.ones(8), index % 2
+
+def build():
+    model = nn.Linear(8, 2)
+    return Program(
+        model=model,
+        loader=DataLoader(Slow(), batch_size=8),
+        step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+    )
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_waits_for_its_data_is_told_to_load_in_other_processes(accelbench, tmp_path):
+    (tmp_path / "slow_loader.py").write_text(SLOW_LOADER)
+    result = accelbench("slow_loader.py:build", "--budget", "40s", "--price", "3.20", "--json")
+    assert result.exit_code == 0, result.output
+    explanation = json.loads(result.stdout)
+    assert explanation["causes"][0]["code"] == "input-bound"
+    assert explanation["causes"][0]["share"]["low"] > 0.5
+    assert "workers 2" in {each["name"] for each in explanation["remedies"]}
+    assert explanation["epoch_s"] > 64 * 0.004
+
+
+@pytest.mark.slow
+def test_a_prediction_ranks_techniques_from_the_profile_alone(accelbench, tmp_path):
+    (tmp_path / "slow_loader.py").write_text(SLOW_LOADER)
+    result = accelbench("slow_loader.py:build", "--predict")
+    assert result.exit_code == 0, result.output
+    first = result.stdout.splitlines()[2]
+    assert first.startswith("workers, loading")
+    assert "waiting for the loader" in first

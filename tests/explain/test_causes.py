@@ -1,0 +1,158 @@
+"""Causes are named where the intervals say so, and nowhere else."""
+
+import math
+
+import pytest
+
+from accelbench.explain.causes import find_causes, plan_remedies, rate
+from accelbench.explain.parts import baseline_of, plan_parts, read_part
+from accelbench.explain.profile import Compilation, Line, Operator, Profile, Share
+from accelbench.schema.result import ArmRecord, Ceiling, Effect
+
+CEILINGS = [
+    Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0),
+    Ceiling(name="cpu matrix fp32", per_s=1e11, unit="operation", working_set_bytes=0),
+]
+
+
+def a_profile(**facts):
+    usual = {"framework": "torch", "device": "cpu", "seconds": 0.1, "items": 256.0, "batches": 8, "batch_size": 32}
+    return Profile(**usual | {"most": 4096, "threads": 2, "cores": 2, "loads": True} | facts)
+
+
+def a_part(name, speedup, low, high, **levels):
+    effect = Effect(against={}, speedup=speedup, low=low, high=high, verdict="undecided", pairs=9)
+    return read_part(name, levels or {"taken_off": name}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
+
+
+def codes_of(*parts, **facts):
+    return [cause.code for cause in find_causes(a_profile(**facts), parts, CEILINGS)]
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        (a_part("input", 2.0, 1.8, 2.2), "input-bound"),
+        (a_part("readings-twice", 0.8, 0.78, 0.82), "synchronisation-bound"),
+        (a_part("copies-twice", 0.7, 0.68, 0.72), "copies"),
+        (a_part("anomaly", 1.5, 1.4, 1.6), "anomaly-mode"),
+        (a_part("float64", 1.9, 1.8, 2.0), "float64"),
+        (a_part("threads", 1.8, 1.7, 1.9, threads="all"), "one-thread"),
+        (a_part("loop", 1.3, 1.2, 1.4, optimizer="foreach"), "optimizer-loop"),
+        (a_part("batch", 3.0, 2.8, 3.3, batch_size="128"), "small-batch"),
+    ],
+)
+def test_a_part_that_surely_takes_time_is_a_cause(part, code):
+    assert codes_of(part) == [code]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        a_part("input", 1.3, 0.9, 1.9),  # the interval includes no gain at all
+        a_part("input", 1.02, 1.01, 1.03),  # sure, and too little to matter
+        a_part("threads", 0.6, 0.5, 0.7, threads="all"),
+        a_part("batch", 1.15, 1.1, 1.2, batch_size="128"),  # as any larger batch gains a little
+        a_part("copies-twice", 0.99, 0.9, 1.05),
+        a_part("update", 5.0, 4.9, 5.1),  # a phase of every training is no cause
+    ],
+)
+def test_what_the_interval_does_not_say_is_no_cause(part):
+    assert codes_of(part) == []
+
+
+def test_a_part_that_was_not_measured_is_no_cause_and_keeps_its_reason():
+    part = read_part("input", {"taken_off": "input"}, ArmRecord(levels={}, outcome="unavailable"))
+    assert part.share is None
+    assert part.reason
+    assert codes_of(part) == []
+
+
+def test_the_share_of_what_was_done_twice_is_the_time_that_was_added():
+    part = a_part("copies-twice", 0.8, 0.75, 0.85)
+    assert part.name == "copies"
+    assert part.share.share == pytest.approx(0.25)
+    assert part.share.low < 0.25 < part.share.high
+
+
+def test_workers_that_start_anew_are_named_beside_the_input_that_waits_for_them():
+    parts = a_part("input", 5.0, 4.5, 5.5), a_part("restarts", 4.0, 3.8, 4.2, persistent_workers="on")
+    found = find_causes(a_profile(workers=2, is_epoch=True), parts, CEILINGS)
+    assert [cause.code for cause in found] == ["input-bound", "worker-restarts"]
+    assert "persistent_workers=True" in found[1].recipe
+
+
+def test_a_cause_names_the_lines_of_the_program():
+    lines = (Line(file="train.py", line=17, call="item()", times=512),)
+    (cause,) = find_causes(a_profile(readings=lines), [a_part("readings-twice", 0.8, 0.78, 0.82)], CEILINGS)
+    assert "item() in train.py:17" in cause.what
+
+
+def test_one_recompilation_is_what_a_last_smaller_batch_costs():
+    assert codes_of(compilation=Compilation(recompilations=("forward (net.py:3)",))) == []
+    assert codes_of(compilation=Compilation(recompilations=("a", "b", "c"))) == ["recompilation"]
+    assert codes_of(compilation=Compilation(breaks=("net.py:8: a branch",))) == ["graph-breaks"]
+
+
+def an_operator(name, share, *, operations=0.0, moved_bytes=0.0):
+    sure = Share(share=share, low=share - 0.02, high=share + 0.02)
+    return Operator(name=name, calls=1, seconds=0.1 * share, share=sure, operations=operations, moved_bytes=moved_bytes)
+
+
+def test_operators_near_the_rate_of_the_memory_bind_by_memory():
+    moving = an_operator("add", 0.8, operations=2e7, moved_bytes=6e8)
+    assert rate(moving, CEILINGS, "cpu").bound == "memory"
+    assert codes_of(operators=(moving,)) == ["memory-bound"]
+
+
+def test_operators_near_the_peak_of_products_bind_by_arithmetic():
+    product = an_operator("mm", 0.8, operations=6e9, moved_bytes=1e6)
+    assert rate(product, CEILINGS, "cpu").bound == "arithmetic"
+    assert codes_of(operators=(product,)) == ["compute-bound"]
+
+
+def test_operators_far_from_every_ceiling_bind_by_neither():
+    small = an_operator("add", 0.8, operations=1e3, moved_bytes=1e4)
+    assert rate(small, CEILINGS, "cpu").bound == "neither"
+    assert codes_of(operators=(small,)) == []
+
+
+def test_only_what_a_program_does_is_taken_off():
+    assert [name for name, _ in plan_parts(a_profile())] == ["input", "batch"]
+    names = [
+        name
+        for name, _ in plan_parts(
+            a_profile(
+                optimizer="for-loop",
+                tensors=200,
+                update=Share(share=0.3, low=0.2, high=0.4),
+                threads=1,
+                anomaly=True,
+                workers=2,
+                is_epoch=True,
+            )
+        )
+    ]
+    assert names == ["input", "anomaly", "threads", "restarts", "loop", "batch", "backward+update", "update"]
+
+
+def test_an_epoch_of_few_items_has_no_larger_batch():
+    assert "batch" not in dict(plan_parts(a_profile(most=32)))
+    assert dict(plan_parts(a_profile(most=100)))["batch"] == {"batch_size": "100"}
+
+
+def test_the_baseline_is_the_program_as_it_stands():
+    assert baseline_of(plan_parts(a_profile())) == {"taken_off": "none", "batch_size": "as-is"}
+
+
+def test_two_burdens_are_also_taken_off_at_once():
+    parts = [a_part("input", 1.5, 1.4, 1.6), a_part("batch", 1.6, 1.5, 1.7, batch_size="128")]
+    causes = find_causes(a_profile(), parts, CEILINGS)
+    tried = dict(plan_remedies(a_profile(), parts, causes))
+    assert tried["together"] == {"taken_off": "input", "batch_size": "128"}
+
+
+def test_an_interval_without_an_end_is_no_evidence():
+    part = a_part("input", 3.0, 0.0, None)
+    assert math.isinf(part.share.low)
+    assert codes_of(part) == []

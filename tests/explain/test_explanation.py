@@ -1,0 +1,117 @@
+"""What an explanation says to a person, from measurements that are known."""
+
+import dataclasses
+import json
+
+import pytest
+
+from accelbench.explain import as_json, as_markdown, as_text
+from accelbench.explain.causes import find_causes
+from accelbench.explain.explanation import Explanation
+from accelbench.explain.parts import plan_parts, read_part
+from accelbench.explain.prediction import predict
+from accelbench.explain.profile import Line, Operator, Profile, Share
+from accelbench.schema.result import ArmRecord, Effect
+
+PROFILE = Profile(
+    framework="torch",
+    device="cpu",
+    seconds=0.1,
+    items=256,
+    batches=8,
+    batch_size=32,
+    most=2560,
+    loads=True,
+    threads=2,
+    cores=2,
+    operators=(Operator(name="mm", calls=24, seconds=0.03, share=Share(share=0.3, low=0.28, high=0.32)),),
+    loading=Share(share=0.6, low=0.55, high=0.65),
+    outside=Share(share=0.1, low=0.08, high=0.12),
+)
+
+
+def measured(name, speedup, low, high, **levels):
+    effect = Effect(against={}, speedup=speedup, low=low, high=high, verdict="undecided", pairs=9)
+    return read_part(name, levels or {"taken_off": name}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
+
+
+def explained(*parts, remedies=(), price_per_hour=None, profile=PROFILE):
+    return Explanation(
+        workload="train.py:build",
+        unit="item",
+        profile=profile,
+        parts=parts,
+        remedies=tuple(remedies),
+        causes=tuple(find_causes(profile, parts, [])),
+        ceilings=(),
+        item_s=0.1 / 256,
+        price_per_hour=price_per_hour,
+        spent_s=90.0,
+    )
+
+
+WAITS = measured("input", 2.5, 2.4, 2.6)
+
+
+def test_a_person_reads_what_binds_what_to_write_and_what_it_saves():
+    helps = measured("workers 2", 2.0, 1.9, 2.1, workers="2")
+    text = as_text(explained(WAITS, remedies=[helps], price_per_hour=3.6))
+    assert "an epoch of 2,560 takes 1.00 s and costs 0.00100" in text
+    assert "Waiting for the loader takes 60 % (58 % to 62 %) of the time" in text
+    assert "Workers 2 makes it 2.00× (1.90–2.10) as fast, which saves 500 ms per epoch" in text
+    assert "DataLoader(data, num_workers=2)" in text
+
+
+def test_what_takes_nothing_is_named_as_what_will_not_help():
+    text = as_text(explained(measured("input", 1.01, 0.99, 1.02)))
+    assert "will not help: loading a batch takes at most 2.0 % of the time" in text
+
+
+def test_what_the_pairs_do_not_tell_is_said_and_nothing_else_is_claimed():
+    text = as_text(explained(measured("input", 30.0, 0.0, None)))
+    assert "The pairs do not tell what binds" in text
+    assert "too few pairs" in text
+    assert "will not help" not in text
+
+
+def test_a_remedy_that_makes_it_slower_is_said_to():
+    text = as_text(explained(WAITS, remedies=[measured("workers 2", 0.5, 0.4, 0.6, workers="2")]))
+    assert "Workers 2 is slower: 0.500× (0.400–0.600) as fast" in text
+    assert "num_workers" not in text
+
+
+def test_json_is_valid_where_an_interval_has_no_end():
+    written = json.dumps(as_json(explained(measured("input", 30.0, 0.0, None))), allow_nan=False)
+    assert json.loads(written)["parts"][0]["share"]["low"] is None
+
+
+def test_markdown_fences_the_tables():
+    assert as_markdown(explained(WAITS)).count("```") % 2 == 0
+    assert "**What a part of it takes" in as_markdown(explained(WAITS))
+
+
+def test_every_part_has_a_name_for_people():
+    everything = dataclasses.replace(
+        PROFILE,
+        optimizer="for-loop",
+        tensors=200,
+        update=Share(share=0.3, low=0.2, high=0.4),
+        float64=Share(share=0.3, low=0.2, high=0.4),
+        threads=1,
+        anomaly=True,
+        workers=2,
+        is_epoch=True,
+        readings=(Line(file="train.py", line=3, call="item()", times=1),),
+        copies=(Line(file="train.py", line=4, call="clone()", times=1),),
+    )
+    parts = [read_part(name, levels, ArmRecord(levels={}, outcome="failed")) for name, levels in plan_parts(everything)]
+    assert len(parts) == 11
+    assert as_text(explained(*parts, profile=everything)).count("not measured") == len(parts)
+
+
+def test_a_technique_brings_at_most_what_it_touches():
+    first, *others = predict(PROFILE)
+    assert first.touches == "waiting for the loader"
+    assert first.at_most == pytest.approx(1 / 0.35)
+    amp = next(each for each in others if each.technique == "amp")
+    assert amp.at_most == pytest.approx(1 / 0.68)

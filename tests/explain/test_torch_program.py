@@ -1,0 +1,106 @@
+"""A program without a part does the rest as before, and the profile names the lines that read and copy."""
+
+import copy
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from accelbench import Program
+from accelbench.core import Setting
+from accelbench.explain.parts import build_without
+from accelbench.explain.torch_profile import profile_program
+from accelbench.workloads.torch.training_loop import TrainOptions
+
+CALLS: Counter[str] = Counter()
+
+
+def build(dtype: torch.dtype = torch.float32) -> Program:
+    """A program that reads its loss and copies its batch in every step."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2, dtype=dtype)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def train_step(batch):
+        kept = batch[0].clone()
+        loss = nn.functional.cross_entropy(model(kept), batch[1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        CALLS["positive"] += loss.item() > 0
+        return loss
+
+    data = TensorDataset(torch.randn(32, 4, dtype=dtype), torch.arange(32) % 2)
+    return Program(
+        model=model, loader=DataLoader(data, batch_size=8), train_step=train_step, optimizer=optimizer, batches=4
+    )
+
+
+def numbers_of(arm) -> list[float]:
+    return [number for each in arm.parameters() for number in each.detach().flatten().tolist()]
+
+
+def weights_after_a_step(taken_off: str) -> tuple[list[float], list[float]]:
+    arm = build_without(build, Setting(), TrainOptions(), taken_off=taken_off)
+    before = numbers_of(arm)
+    with arm.enter():
+        arm.step()
+    after = numbers_of(arm)
+    arm.close()
+    return before, after
+
+
+@pytest.mark.parametrize("taken_off", ["none", "input", "readings-twice", "copies-twice", "anomaly", "readings"])
+def test_a_program_without_a_burden_learns_what_it_learnt(taken_off: str) -> None:
+    before, after = weights_after_a_step(taken_off)
+    assert after == pytest.approx(weights_after_a_step("none")[1])
+    assert after != pytest.approx(before)
+
+
+@pytest.mark.parametrize("taken_off", ["update", "backward+update", "input+update"])
+def test_a_program_without_its_update_learns_nothing(taken_off: str) -> None:
+    before, after = weights_after_a_step(taken_off)
+    assert after == before
+
+
+def test_a_program_in_float64_runs_in_float32() -> None:
+    arm = build_without(lambda: build(torch.float64), Setting(), TrainOptions(), taken_off="float64")
+    assert {each.dtype for each in arm.parameters()} == {torch.float32}
+    with arm.enter():
+        assert torch.isfinite(arm.step()).all()
+
+
+def test_nothing_of_pytorch_stays_replaced() -> None:
+    methods = {name: getattr(torch.Tensor, name) for name in ("item", "clone", "backward", "to")}
+    weights_after_a_step("readings-twice+copies-twice+backward+update")
+    assert {name: getattr(torch.Tensor, name) for name in methods} == methods
+    assert copy.deepcopy.__module__ == "copy"
+
+
+def test_anomaly_mode_is_off_only_inside_a_block() -> None:
+    torch.autograd.set_detect_anomaly(True)
+    try:
+        arm = build_without(build, Setting(), TrainOptions(), taken_off="anomaly")
+        with arm.enter():
+            assert not torch.is_anomaly_enabled()
+        assert torch.is_anomaly_enabled()
+    finally:
+        torch.autograd.set_detect_anomaly(False)
+
+
+def test_the_profile_names_the_lines_of_the_program_alone() -> None:
+    profile = profile_program(build, Setting(), {})
+    assert [(line.file, line.call, line.times) for line in profile.readings] == [("test_torch_program.py", "item()", 4)]
+    assert [(line.file, line.call, line.times) for line in profile.copies] == [("test_torch_program.py", "clone()", 4)]
+    assert not profile.anomaly
+    assert (profile.items, profile.batch_size, profile.most, profile.is_epoch) == (32, 8, 32, True)
+
+
+def test_the_profile_counts_the_operations_of_products() -> None:
+    profile = profile_program(build, Setting(), {})
+    product = next(each for each in profile.operators if each.name == "addmm")
+    assert product.operations == 4 * 2 * 8 * 4 * 2  # batches, multiply and add, rows, inputs, outputs
+    assert product.moved_bytes
+    assert product.precision == "fp32"

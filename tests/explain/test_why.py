@@ -1,0 +1,71 @@
+"""Why a technique paid or not is said from the difference of two profiles."""
+
+import json
+
+import pytest
+
+from accelbench.explain import reasons_as_json, reasons_as_text
+from accelbench.explain.parts import read_part
+from accelbench.explain.prediction import Prediction
+from accelbench.explain.profile import Compilation, Operator, Profile, Share
+from accelbench.explain.why import Reasons
+from accelbench.schema.result import ArmRecord, Effect
+
+
+def profiled(seconds, items=64.0, *, operators, **facts):
+    listed = tuple(
+        Operator(name=name, calls=calls, seconds=spent_s, share=Share.of([spent_s / seconds]))
+        for name, (spent_s, calls) in operators.items()
+    )
+    return Profile(framework="torch", device="cpu", seconds=seconds, items=items, operators=listed, **facts)
+
+
+def reasons(before, after, *, speedup=1.5, prediction=None, name="amp bf16"):
+    effect = Effect(against={}, speedup=speedup, low=0.95 * speedup, high=1.05 * speedup, verdict="faster", pairs=20)
+    measured = read_part(name, {"amp": "bf16"}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
+    return Reasons(workload="train.py:build", measured=measured, before=before, after=after, prediction=prediction)
+
+
+BEFORE = profiled(0.1, operators={"mm": (0.06, 10), "add": (0.02, 30)})
+
+
+def test_what_got_faster_and_what_it_cost_are_named():
+    after = profiled(0.07, operators={"mm": (0.02, 10), "add": (0.02, 30), "_to_copy": (0.01, 40)})
+    text = reasons_as_text(reasons(BEFORE, after))
+    assert "train.py:build with amp bf16: 1.50× (1.42–1.58) as fast, faster." in text
+    assert "saves time in mm (60.0 ms → 20.0 ms)" in text
+    assert "adds time in _to_copy (0 s → 10.0 ms)" in text
+    assert "Casts and copies between precisions take 10.0 ms more" in text
+    assert "Operators are called 80 times in place of 40" in text
+
+
+def test_iterations_of_other_sizes_are_compared_per_item():
+    after = profiled(0.2, items=128.0, operators={"mm": (0.12, 20), "add": (0.04, 60)})
+    assert [each.added_s for each in reasons(BEFORE, after).changes] == pytest.approx([0.0, 0.0])
+    assert "No operator's time changes enough to name it" in reasons_as_text(reasons(BEFORE, after))
+
+
+def test_graph_breaks_recompilations_and_compiling_are_said():
+    compilation = Compilation(breaks=("net.py:8: a branch",), recompilations=("forward (net.py:3)",), seconds=12.0)
+    after = profiled(0.1, operators={"mm": (0.06, 10)}, compilation=compilation, first_s=12.5)
+    text = reasons_as_text(reasons(BEFORE, after, speedup=0.9))
+    assert "The graph breaks at net.py:8: a branch" in text
+    assert "compiled again 1 time: forward (net.py:3)" in text
+    assert "The first iteration takes 12.5 s and a later one 100 ms" in text
+
+
+def test_skipped_steps_of_float16_are_said():
+    after = profiled(0.1, operators={"mm": (0.06, 10)}, observed={"skipped_steps": 3.0})
+    assert "skipped 3 steps, which learn nothing" in reasons_as_text(reasons(BEFORE, after))
+
+
+@pytest.mark.parametrize(("speedup", "is_surpassed"), [(1.5, False), (4.0, True)])
+def test_a_prediction_stands_beside_the_measurement(speedup, is_surpassed):
+    share = Share(share=0.6, low=0.58, high=0.62)
+    found = reasons(
+        BEFORE, BEFORE, speedup=speedup, prediction=Prediction(technique="amp", touches="products", share=share)
+    )
+    text = reasons_as_text(found)
+    assert "allows at most 2.63×, since it touches products alone" in text
+    assert ("it brought more" in text) == is_surpassed
+    assert json.dumps(reasons_as_json(found), allow_nan=False)
