@@ -49,8 +49,17 @@ def test_quick_is_the_default_and_leaves_out_what_takes_long(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_selection_of_nothing_but_what_quick_leaves_out_says_so(tmp_path: Path) -> None:
     done = run("-k", "resnet18 and amp-fp16", folder=tmp_path)
+    assert not (tmp_path / "results").exists()
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
     assert "A quick run leaves out what you selected; put all in place of quick: accelbench run all ..." in done.stderr
+
+
+def test_a_mistyped_selection_is_one_line(tmp_path: Path) -> None:
+    done = run("quik", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "Error: 'quik' is no selection; expected quick or all, then options of pytest such as -k amp\n"
+    )
 
 
 @pytest.mark.slow

@@ -81,11 +81,12 @@ def test_machines_are_listed_with_the_number_of_their_runs() -> None:
     assert (machine["runs"], machine["newest"]) == (2, "example-2c-8g/0002_unnamed")
 
 
-def test_where_nothing_was_measured_a_list_of_runs_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", ["list runs", "show", "show quick"])
+def test_where_nothing_was_measured_a_line_says_what_to_do(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = call("list", "runs")
+    result = call(*command.split())
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: results: no such file or folder; make results with accelbench run, or pytest on your own benchmarks\n"

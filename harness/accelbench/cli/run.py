@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,8 +71,7 @@ def run(context: click.Context, arguments: tuple[str, ...]) -> None:
     """  # noqa: D301  click reads \b as "keep these lines"
     import pytest
 
-    selection = arguments[0] if arguments and arguments[0] in (QUICK, ALL) else QUICK
-    passed_on = arguments[1:] if arguments and arguments[0] == selection else arguments
+    selection, passed_on = _selection(arguments)
     quick = QuickSelection() if selection == QUICK else None
     benchmarks = _benchmarks_folder()
     results = configured_results(Path.cwd()) or RESULTS.absolute()
@@ -91,11 +91,29 @@ def run(context: click.Context, arguments: tuple[str, ...]) -> None:
         ],
         plugins=[quick] if quick else [],
     )
+    for folder in (*results.glob("*/"), results):  # that were made for a run and got none
+        with suppress(OSError):
+            folder.rmdir()
     if status == pytest.ExitCode.NO_TESTS_COLLECTED and quick and quick.left_out:
         click.echo(
             "A quick run leaves out what you selected; put all in place of quick: accelbench run all ...", err=True
         )
     context.exit(int(status))
+
+
+def _selection(arguments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return which benchmarks run, and what is passed on to pytest.
+
+    Raises:
+        BadInput: the first argument is neither a selection nor an option.
+    """
+    if not arguments or arguments[0].startswith("-"):
+        return QUICK, arguments
+    if arguments[0] not in (QUICK, ALL):
+        raise BadInput(
+            f"{arguments[0]!r} is no selection; expected quick or all, then options of pytest such as -k amp"
+        )
+    return arguments[0], arguments[1:]
 
 
 def _benchmarks_folder() -> Path:

@@ -13,7 +13,7 @@ import click
 from accelbench.cli.completion import complete_run
 from accelbench.cli.output import format_options, print_lines, warn
 from accelbench.cli.report import newest_of
-from accelbench.locations import default_results
+from accelbench.locations import default_results, local_path
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
     from accelbench.results import Result
@@ -44,7 +44,9 @@ def show(run: str, storage: str | None, verbose: bool, wanted: str) -> None:
     from accelbench.results import Findings
     from accelbench.run_summary import Line
 
-    history, names = select_runs(run, load_known_runs(storage or default_results(), required=storage is not None))
+    path = local_path(run)
+    required = storage is not None or (path is not None and not path.exists())  # a file needs no other runs
+    history, names = select_runs(run, load_known_runs(storage or default_results(), required=required))
     warn(history.unreadable)
     paths = history.runs.set_index("run")["path"]
     results = [result for name in names for result in newest_of([paths[name]])]
