@@ -92,6 +92,13 @@ def test_a_run_without_a_name_is_saved_all_the_same(project: Project, folder: st
     result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report"])
 
 
+def test_where_nothing_was_measured_and_no_name_given_nothing_is_said_of_saving(keeping: Project) -> None:
+    keeping.benchmark("devour", "burst")
+    result = keeping.run()
+    assert result.ret == 1  # what burst
+    assert "Not saving anything" not in result.stdout.str() + result.stderr.str()
+
+
 def test_a_run_that_is_checked_and_not_timed_saves_nothing(keeping: Project) -> None:
     assert keeping.run("--benchmark-disable").ret == 0
     assert not (keeping.path / "results").exists()

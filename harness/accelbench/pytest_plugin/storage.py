@@ -201,7 +201,8 @@ class Storage:
         try:
             with warnings.catch_warnings(), self._atomic_json() if self._host else nullcontext():
                 # If warnings are errors, a run without any result would end in a traceback of pytest-benchmark's.
-                warnings.filterwarnings("ignore" if self.interrupted else "default", message="Not saving anything")
+                is_expected = self.interrupted or (self._host and self._host.save == UNNAMED)
+                warnings.filterwarnings("ignore" if is_expected else "default", message="Not saving anything")
                 result = yield
         except (OSError, TypeError, ValueError, RecursionError) as error:  # also of what a test put into extra_info
             if self._document is None:
