@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from accelbench import units
-from accelbench.certainty import rank, times_the_pairs, what_would_decide
-from accelbench.odd_visits import describe_odd_visits
+from accelbench.certainty import describe_odd_visits, rank, times_the_pairs, what_would_decide
 from accelbench.price import describe_price_of
 from accelbench.schema.reasons import Reason, describe, group
 from accelbench.schema.result import AS_IS, ArmRecord, Effect, TrialRecord, Verdict
