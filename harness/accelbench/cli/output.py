@@ -25,7 +25,7 @@ REPORT_MODULES = ("fsspec", "jinja2", "matplotlib", "pandas", "pyarrow", "ruptur
 
 # The commands by what they are for, in the order in which --help lists them.
 SECTIONS = {
-    "Measure": ("run", "advise", "time", "doctor", "calibrate"),
+    "Measure": ("run", "advise", "explain", "time", "doctor", "calibrate"),
     "Read": ("show", "report", "list", "export"),
     "Track": ("compare", "check", "accept"),
 }
