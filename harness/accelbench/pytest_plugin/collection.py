@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from accelbench.attribution import design
 from accelbench.core import Host, Ladder, Levels, Technique, find_technique
 from accelbench.errors import BadInput
 from accelbench.pytest_plugin.markers import FACTORIAL, TOGGLES, SwitchedOn
@@ -157,6 +156,8 @@ def parametrize_without_levels(metafunc: pytest.Metafunc, techniques: Sequence[T
 def _factorial_arms(
     nodeid: str, techniques: Sequence[Technique], on: Mapping[str, SwitchedOn], host: Host
 ) -> list[Levels]:
+    from accelbench.attribution import design  # here, since it loads NumPy, which few sessions need
+
     pairs = {technique.name: _off_and_on(nodeid, technique, on[technique.name], host) for technique in techniques}
     return [
         {name: pair[switched] for (name, pair), switched in zip(pairs.items(), row, strict=True)}

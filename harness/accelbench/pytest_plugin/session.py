@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accelbench.attribution import batches_for
 from accelbench.core import (
     AS_IS,
     Host,
@@ -292,6 +291,8 @@ class Session:
         held = [find_technique(spec.framework, name) for name in request.fixed]
         plan = self.config.plan
         if spec.factorial:
+            from accelbench.attribution import batches_for  # here, since it loads NumPy, which few sessions need
+
             plan = replace(plan, whole_rounds=True, max_builds=batches_for(len(spec.arms)))
         trial = Trial(
             framework=spec.framework,
