@@ -95,6 +95,7 @@ def test_what_a_file_holds_stays() -> None:
         arm({"amp": "fp32"}, 1.0),
         arm({"amp": "bf16"}, 0.5, recipe=["theirs"]),
         technique_aliases={"amp": ["low precision"]},
+        technique_groups={"amp": "my own heading"},
     )
     assert annotate(stored) == stored
 

@@ -12,7 +12,7 @@ from accelbench.text import hyphenate
 
 
 def annotate(trial: TrialRecord) -> TrialRecord:
-    """Return a trial with the recipe of each candidate and with the other names of its techniques.
+    """Return a trial with the recipe of each candidate, and with the other names and the groups of its techniques.
 
     What the record has already stays, and so does a trial of techniques that are not declared here.
     """
@@ -20,8 +20,14 @@ def annotate(trial: TrialRecord) -> TrialRecord:
         find_technique(trial.framework, name) for name in trial.techniques if is_technique(trial.framework, name)
     ]
     aliases = {each.name: [*each.aliases] for each in declared if each.aliases}
+    groups = {each.name: each.group for each in declared}
     arms = [arm if arm.recipe else replace(arm, recipe=recipe(trial, arm)) for arm in trial.arms]
-    return replace(trial, arms=arms, technique_aliases=aliases | trial.technique_aliases)
+    return replace(
+        trial,
+        arms=arms,
+        technique_aliases=aliases | trial.technique_aliases,
+        technique_groups=groups | trial.technique_groups,
+    )
 
 
 def recipe(trial: TrialRecord, arm: ArmRecord) -> list[str]:

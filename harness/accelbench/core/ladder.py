@@ -16,7 +16,7 @@ from accelbench.core.technique import (
     register_techniques,
 )
 from accelbench.errors import BadInput
-from accelbench.schema.result import ADDS
+from accelbench.schema.result import ADDS, join_groups
 from accelbench.text import hyphenate
 
 START = "start"
@@ -105,6 +105,7 @@ def _ladder(framework: str, name: str, start: Mapping[str, str], steps: Mapping[
         framework=framework,
         levels=(START, *steps),
         summary=summary,
+        group=join_groups(find_technique(framework, technique).group for technique, _ in steps.values()),
         apply=apply,
         tolerance={rung: tolerance(rung) for rung in steps},
         same_output=False,

@@ -17,6 +17,7 @@ from accelbench.core.arm import Arm, require_arm
 from accelbench.errors import AccelbenchError, BadInput, BadLevels
 from accelbench.schema.reasons import first_line
 from accelbench.schema.result import AS_IS
+from accelbench.schema.result import GROUPS as GROUPS
 
 Kind = Literal["switch", "sweep", "device", "ablation"]
 
@@ -81,6 +82,7 @@ class Declaration:
         aliases: what else people call it: the option that they set, the function that they call, the field's word for
             it, such as ``"num_workers"`` or ``"mixed precision"``. By them the technique is found: by ``accelbench
             list``, by pytest's ``-k`` and on the page.
+        group: under which heading reports show it: one of :data:`GROUPS`, or a heading of your own.
         not_recommended: why a level without a snippet, or ``"*"``, is never recommended.
         compiles: levels that are compiled, for seconds or minutes, when they are first called.
         memory_grows: whether levels are numbers of which larger ones take more memory: if one ran out of memory, larger
@@ -105,6 +107,7 @@ class Declaration:
     same_output: bool | tuple[str, ...] = True
     snippet: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
+    group: str = "other"
     not_recommended: Mapping[str, str] = field(default_factory=dict)
     compiles: tuple[str, ...] = ()
     memory_grows: bool = False

@@ -10,7 +10,7 @@ import pandas as pd
 
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
 from accelbench.results.load import Result
-from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord
+from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord, join_groups
 from accelbench.text import cross, format_baseline, format_levels
 from accelbench.units import plural
 
@@ -43,8 +43,8 @@ def tabulate_arms(results: Iterable[Result]) -> pd.DataFrame:
     time stands in columns named ``observed_``. Half of an arm's samples lie between ``q1_s_per_iteration`` and
     ``q3_s_per_iteration``. ``device_share`` is for what share of the time the device worked, by its own clock.
     ``recipe`` holds the lines of code that a user writes to have the arm, ``aliases`` are what else people call its
-    techniques. ``kinds`` maps the trial's techniques to their kinds; ``ablation`` is true of an arm that only takes a
-    part of the work away.
+    techniques, ``group`` is the heading under which reports show them. ``kinds`` maps the trial's techniques to their
+    kinds; ``ablation`` is true of an arm that only takes a part of the work away.
     """
     frame = pd.DataFrame([row for result in results for row in _rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
@@ -143,6 +143,7 @@ def _levels(arm: ArmRecord, baseline: ArmRecord, trial: TrialRecord, *, candidat
         "level": format_levels(named) if candidate else format_baseline(named),
         "switched": cross(named),
         "about": " ".join(trial.technique_summaries.get(name, "") for name in named).strip(),
+        "group": join_groups(trial.technique_groups.get(name, "other") for name in named),
         "ablation": all(trial.kinds.get(name) == "ablation" for name in named),
         "against": format_baseline(against),
         "baseline_levels": against,

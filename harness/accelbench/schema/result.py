@@ -9,7 +9,7 @@ Schema history:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -21,6 +21,20 @@ SCHEMA_VERSION = 1
 KEY = "accelbench"
 AS_IS = "as-is"  # the level at which a technique is not applied: the baseline where a user's program is measured
 ADDS = "+"  # begins the name of a ladder's level, which adds something to the level before it
+SEVERAL, PYTHON_LOOPS = "several together", "Python loops"
+GROUPS = (  # under which reports show techniques, in the order in which people ask for them; others come after them
+    "device", "array library", "precision", "batch size", "input pipeline", "copies", "compilation", "memory",
+    "threads", "overlap", "kernels", "model files", SEVERAL,
+)  # fmt: skip
+
+
+def join_groups(groups: Iterable[str]) -> str:
+    """Return the heading of techniques that are switched together, given the heading of each."""
+    headings = set(groups)
+    if PYTHON_LOOPS in headings:
+        return PYTHON_LOOPS
+    return headings.pop() if len(headings) == 1 else SEVERAL
+
 
 Verdict = Literal["faster", "slower", "same", "undecided"]
 Outcome = Literal[
@@ -221,7 +235,8 @@ class Visit:
 class TrialRecord:
     """One trial: the baseline is the first arm. ``id`` is stable from run to run and machine to machine.
 
-    ``technique_summaries`` describe each technique in a sentence, ``technique_aliases`` are what else people call them.
+    ``technique_summaries`` describe each technique in a sentence, ``technique_aliases`` are what else people call them,
+    ``technique_groups`` are the headings under which reports show them.
     ``remarks`` are what may have disturbed the trial.
     ``spent_s`` are the seconds that the trial took, by kind. ``visits`` are numbered from 0 by the effects.
     """
@@ -235,6 +250,7 @@ class TrialRecord:
     techniques: list[str]
     technique_summaries: dict[str, str] = field(default_factory=dict)
     technique_aliases: dict[str, list[str]] = field(default_factory=dict)
+    technique_groups: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)  # of each technique: "switch", "sweep", "device" or "ablation"
     problem: dict[str, str | int | float | bool]
     fixed: dict[str, str]

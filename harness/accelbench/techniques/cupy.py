@@ -7,6 +7,7 @@ from accelbench.core import ROUNDING, Arm, Build, technique
 
 @technique(
     "cupy",
+    group="array library",
     aliases=("GPU", "CUDA", "cupy.asarray", "array backend"),
     levels=("numpy", "resident", "round-trip", "fused"),
     tolerance={"*": ROUNDING},
@@ -26,6 +27,7 @@ _LIBRARIES = {"unfused": "resident", "fused": "fused", "elementwise-kernel": "ke
 
 @technique(
     "cupy",
+    group="kernels",
     aliases=("cupy.fuse", "kernel fusion", "ElementwiseKernel", "custom kernel"),
     levels=tuple(_LIBRARIES),
     tolerance={"*": ROUNDING},
@@ -41,6 +43,7 @@ def kernels(build: Build, level: str) -> Arm:
 
 @technique(
     "cupy",
+    group="memory",
     aliases=("allocator", "get_default_memory_pool"),
     levels=("on", "off"),
     not_recommended={"*": "the pool, on by default, is there to save what this costs"},
@@ -60,6 +63,7 @@ def memory_pool(build: Build, level: str) -> Arm:
 
 @technique(
     "cupy",
+    group="overlap",
     aliases=("CUDA streams", "cupy.cuda.Stream"),
     levels=("1", "2", "4"),
     snippet={"*": "with streams[part % {level}]:  # streams = [cupy.cuda.Stream(non_blocking=True), ...]"},

@@ -26,6 +26,7 @@ def _threads(level: str) -> int:
 @technique(
     "numpy",
     often_pays=True,
+    group="threads",
     aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "BLAS threads", "threadpoolctl"),
     levels=("1", "half", "all"),
     tolerance={"*": ROUNDING},
@@ -49,6 +50,7 @@ def threads(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    group="memory",
     aliases=("inplace", "out argument"),
     levels=("off", "on"),
     snippet={"on": "numpy.multiply(a, b, out=a)  # likewise every operation: into an array that is done with"},
@@ -60,6 +62,7 @@ def in_place(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    group="memory",
     aliases=("tiling", "chunking", "cache blocking"),
     levels=("off", "on"),
     snippet={"on": "for start in range(0, len(a), block):  # every operation on a[start : start + block]"},
@@ -71,6 +74,7 @@ def blocking(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    group="threads",
     aliases=("ThreadPoolExecutor", "multithreading"),
     levels=("1", "all"),
     parallelism=_threads,
@@ -86,6 +90,7 @@ def thread_pool(build: Build, level: str) -> Arm:
 
 @technique(
     "numpy",
+    group="array library",
     aliases=("JIT", "njit", "numba.vectorize"),
     levels=("numpy", "numexpr", "numba"),
     tolerance={"*": ROUNDING},
@@ -100,7 +105,13 @@ def expression_compiler(build: Build, level: str) -> Arm:
     return build(expression_compiler=level)
 
 
-@technique("numpy", aliases=("allocator", "glibc"), levels=("default", "keep"), environment={"keep": KEEP_MEMORY})
+@technique(
+    "numpy",
+    group="memory",
+    aliases=("allocator", "glibc"),
+    levels=("default", "keep"),
+    environment={"keep": KEEP_MEMORY},
+)
 def malloc(build: Build, level: str) -> Arm:
     """The C library's allocator: it returns freed arrays to the kernel, or keeps their memory for the next ones."""
     if level == "keep" and platform.libc_ver()[0] != "glibc":

@@ -57,6 +57,7 @@ for _framework, _base, _snippet in (
     technique(
         _framework,
         often_pays=True,
+        group="batch size",
         kind="sweep",
         aliases=("mini-batch", "minibatch"),
         levels=partial(powers, _base),
@@ -103,6 +104,7 @@ def branches(build: Build, level: str) -> Arm:
 for _framework in ("torch", "tensorflow"):
     technique(
         _framework,
+        group="overlap",
         kind="sweep",
         aliases=("loss.item", "logging", "implicit synchronisation"),
         levels=tuple(INTERVALS),
@@ -110,6 +112,7 @@ for _framework in ("torch", "tensorflow"):
     )(log_interval)
     technique(
         _framework,
+        group="kernels",
         aliases=("parallel branches", "Inception"),
         levels=("serial", "parallel", "fused"),
         same_output=("parallel",),
@@ -129,6 +132,7 @@ for _framework in ("numpy", "torch", "cupy"):
     technique(
         _framework,
         often_pays=True,
+        group="precision",
         levels=("float64", "float32"),
         tolerance=DTYPE_TOLERANCE,
         snippet={"float32": "array = array.astype(numpy.float32)  # once, every array of the program"},
@@ -148,6 +152,7 @@ def vectorise(build: Build, level: str) -> Arm:
 for _framework in ("numpy", "torch", "cupy"):
     technique(
         _framework,
+        group="Python loops",
         aliases=("vectorize", "vectorization", "broadcasting"),
         levels=("loop", "array", "matmul"),
         tolerance=VECTORISE_TOLERANCE,

@@ -11,6 +11,7 @@ from accelbench.techniques.shared import devices_on, threads_here
 # A user's program may compute in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique(
     "tensorflow",
+    group="device",
     aliases=("GPU", "CUDA", "tf.device"),
     kind="device",
     levels=devices_on,
@@ -34,6 +35,7 @@ def device(build: Build, level: str) -> Arm:
 @technique(
     "tensorflow",
     often_pays=True,
+    group="precision",
     aliases=("autocast", "half precision", "dtype policy", "set_global_policy", "bfloat16"),
     levels=("float32", "mixed_bfloat16", "mixed_float16"),
     tolerance={"mixed_bfloat16": 1e-1, "mixed_float16": 5e-2},
@@ -49,6 +51,7 @@ def mixed_precision(build: Build, level: str) -> Arm:
 @technique(
     "tensorflow",
     often_pays=True,
+    group="compilation",
     aliases=("tf.function", "Model.fit", "graph mode"),
     levels=("eager", "function", "xla", "fit"),
     tolerance={"*": 1e-3},
@@ -68,6 +71,7 @@ def loop(build: Build, level: str) -> Arm:
 @technique(
     "tensorflow",
     often_pays=True,
+    group="compilation",
     aliases=("jit_compile", "XLA compiler", "JIT"),
     levels=("off", "jit-compile"),
     tolerance={"*": 1e-3},
@@ -82,6 +86,7 @@ def xla(build: Build, level: str) -> Arm:
 @technique(
     "tensorflow",
     often_pays=True,
+    group="compilation",
     kind="sweep",
     levels=("1", "8", "32"),
     snippet={"*": "model.compile(optimizer, loss, steps_per_execution={level})"},
@@ -93,6 +98,7 @@ def steps_per_execution(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "TFRecordDataset"),
     levels=("jpeg", "tfrecord"),
     snippet={"tfrecord": "tf.data.TFRecordDataset(files)"},
@@ -104,6 +110,7 @@ def source(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "num_parallel_calls"),
     levels=("off", "serial", "parallel"),
     snippet={
@@ -118,6 +125,7 @@ def interleave(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "num_parallel_calls", "dataset.map"),
     levels=("sequential", "2", "autotune"),
     snippet={
@@ -132,6 +140,7 @@ def parallel_map(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "dataset.shuffle"),
     levels=("off", "32", "whole"),
     not_recommended={"*": "images are shuffled for the sake of learning, not of speed"},
@@ -143,6 +152,7 @@ def shuffle_buffer(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "dataset.cache"),
     levels=("off", "memory", "file"),
     snippet={"memory": "dataset.cache()  # after decoding", "file": "dataset.cache(path)  # after decoding"},
@@ -154,6 +164,7 @@ def cache(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "vectorized map"),
     levels=("off", "on"),
     snippet={"on": "dataset.batch(size).map(normalise)"},
@@ -165,6 +176,7 @@ def vectorised_map(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "dataset.prefetch"),
     levels=("off", "1", "autotune"),
     snippet={"1": "dataset.prefetch(1)", "autotune": "dataset.prefetch(tf.data.AUTOTUNE)"},
@@ -176,6 +188,7 @@ def prefetch(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     aliases=("tf.data", "tf.data.Options"),
     levels=("off", "on"),
     snippet={"on": "# nothing: tf.data does so unless its options forbid it"},
@@ -187,6 +200,7 @@ def default_optimizations(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     levels=("shared", "1", "all"),
     snippet={
         "shared": "options.threading.private_threadpool_size = 0  # dataset.with_options(options)",
@@ -201,6 +215,7 @@ def data_threads(build: Build, level: str) -> Arm:
 
 @technique(
     "tensorflow",
+    group="input pipeline",
     levels=("in-order", "any-order"),
     same_output=False,
     snippet={
@@ -226,7 +241,7 @@ _STACK: dict[str, dict[str, Any]] = {
 }
 
 
-@technique("tensorflow", aliases=("tf.data", "input pipeline"), levels=tuple(_STACK))
+@technique("tensorflow", group="several together", aliases=("tf.data", "input pipeline"), levels=tuple(_STACK))
 def pipeline(build: Build, level: str) -> Arm:
     """A tf.data pipeline over TFRecord files that gains one technique after another.
 

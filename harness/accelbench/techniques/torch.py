@@ -13,6 +13,7 @@ from accelbench.techniques.shared import cpu_count, devices_on, threads_at, thre
 
 @technique(
     "torch",
+    group="array library",
     aliases=("array backend", "tensor library"),
     levels=("numpy", "torch-cpu", "torch-accelerator"),
     snippet={
@@ -28,6 +29,7 @@ def array_library(build: Build, level: str) -> Arm:
 # A user's program may convolve in TF32, which keeps three bits more than bfloat16 and so an eighth of its error.
 @technique(
     "torch",
+    group="device",
     aliases=("GPU", "CUDA", "accelerator", "model.to"),
     kind="device",
     levels=devices_on,
@@ -50,6 +52,7 @@ def _usual_threads() -> int:
 @technique(
     "torch",
     often_pays=True,
+    group="threads",
     aliases=("num_threads", "set_num_threads", "OMP_NUM_THREADS", "OpenMP"),
     levels=("1", "half", "all"),
     parallelism=lambda level: threads_at(level, cpu_count()),
@@ -69,6 +72,7 @@ def threads(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="copies",
     aliases=("host-to-device copies", "round trips"),
     levels=("resident", "round-trip"),
     snippet={"resident": 'batch = batch.to("{device}")  # once, before the loop'},
@@ -84,6 +88,7 @@ def data_location(build: Build, level: str) -> Arm:
 @technique(
     "torch",
     often_pays=True,
+    group="precision",
     aliases=("mixed precision", "autocast", "GradScaler", "half precision", "bfloat16", "float16"),
     levels=("fp32", "bf16", "fp16"),
     tolerance={"bf16": 5e-2, "fp16": 2e-2},
@@ -103,6 +108,7 @@ def amp(build: Build, level: str) -> Arm:
 @technique(
     "torch",
     often_pays=True,
+    group="memory",
     aliases=("channels_last", "NHWC", "memory layout"),
     levels=("contiguous", "channels-last"),
     tolerance={"*": 2e-2},
@@ -118,6 +124,7 @@ def memory_format(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="precision",
     aliases=("TensorFloat-32", "set_float32_matmul_precision", "allow_tf32"),
     levels=("highest", "high"),
     tolerance={"high": 1e-2},  # as that of devices, and for the same reason
@@ -151,6 +158,7 @@ def _need_tf32() -> None:
 # https://docs.pytorch.org/docs/stable/notes/randomness.html
 @technique(
     "torch",
+    group="kernels",
     aliases=("use_deterministic_algorithms", "determinism", "reproducibility"),
     deterministic="on",
     levels=("off", "on"),
@@ -186,6 +194,7 @@ def _deterministic(wanted: bool) -> Iterator[None]:
 # keeps the levels in processes of their own. The tolerance is that of memory formats, for the same reason.
 @technique(
     "torch",
+    group="kernels",
     aliases=("cudnn.benchmark", "cuDNN autotuner"),
     levels=("off", "on"),
     tolerance={"on": 2e-2},
@@ -222,6 +231,7 @@ def _need_cudnn() -> None:
 
 @technique(
     "torch",
+    group="overlap",
     aliases=("loss.item", "logging", "implicit synchronisation"),
     levels=("none", "item", "float", "print", "numpy", "cpu"),
     not_recommended={"*": "its baseline reads no loss; read it as seldom as you can"},
@@ -233,6 +243,7 @@ def log_by(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="copies",
     aliases=("host-to-device copies", "data transfer"),
     levels=("resident", "per-step"),
     not_recommended={"*": "it sends data that could stay where they are"},
@@ -245,6 +256,7 @@ def transfers(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="copies",
     aliases=("host-to-device copies", "round trips"),
     levels=("resident", "round-trip"),
     not_recommended={"*": "it sends data that could stay where they are"},
@@ -256,6 +268,7 @@ def intermediates(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="overlap",
     aliases=("concurrency", "ThreadPoolExecutor"),
     levels=("serial", "threads", "cores"),
     parallelism=lambda level: 1 if level == "serial" else cpu_count(),
@@ -276,6 +289,7 @@ def overlap(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="device",
     aliases=("asynchronous execution", "CPU and GPU at once"),
     levels=("in-turn", "at-once"),
     snippet={"at-once": "# launch the device's work, do the CPU's meanwhile, and only then read the device's result"},
@@ -287,6 +301,7 @@ def both_devices(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="overlap",
     aliases=("CUDA streams", "torch.cuda.stream"),
     levels=("1", "2", "4"),
     snippet={"*": "with torch.cuda.stream(streams[chunk % {level}]):  # copy a chunk there, compute, copy it back"},
@@ -302,6 +317,7 @@ def streams(build: Build, level: str) -> Arm:
 @technique(
     "torch",
     often_pays=True,
+    group="compilation",
     aliases=("torch.compile", "TorchInductor", "TorchDynamo", "JIT"),
     levels=("eager", "default", "reduce-overhead", "max-autotune"),
     tolerance={"*": 2e-2},
@@ -315,6 +331,7 @@ def compile(build: Build, level: str) -> Arm:  # noqa: A001  what PyTorch calls 
 
 @technique(
     "torch",
+    group="compilation",
     aliases=("CUDA graphs", "make_graphed_callables"),
     levels=("off", "on"),
     snippet={"on": "torch.cuda.make_graphed_callables(model, (batch,))"},
@@ -328,6 +345,7 @@ def cuda_graphs(build: Build, level: str) -> Arm:
 @technique(
     "torch",
     often_pays=True,
+    group="copies",
     aliases=("pinned memory", "page-locked memory", "DataLoader"),
     levels=("off", "on"),
     snippet={"on": "DataLoader(data, pin_memory=True)"},
@@ -341,6 +359,7 @@ def pin_memory(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="copies",
     aliases=("asynchronous copies",),
     levels=("off", "on"),
     snippet={"on": 'batch = batch.to("{device}", non_blocking=True)'},
@@ -360,6 +379,7 @@ def _worker_counts(host: Host) -> tuple[str, ...]:
 @technique(
     "torch",
     often_pays=True,
+    group="input pipeline",
     aliases=("num_workers", "DataLoader"),
     kind="sweep",
     levels=_worker_counts,
@@ -372,7 +392,11 @@ def workers(build: Build, level: str) -> Arm:
 
 
 @technique(
-    "torch", aliases=("DataLoader",), levels=("off", "on"), snippet={"on": "DataLoader(data, persistent_workers=True)"}
+    "torch",
+    group="input pipeline",
+    aliases=("DataLoader",),
+    levels=("off", "on"),
+    snippet={"on": "DataLoader(data, persistent_workers=True)"},
 )
 def persistent_workers(build: Build, level: str) -> Arm:
     """Loader processes that live on from epoch to epoch, instead of starting anew."""
@@ -381,6 +405,7 @@ def persistent_workers(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="input pipeline",
     aliases=("prefetch", "DataLoader"),
     levels=("2", "4", "8"),
     snippet={"*": "DataLoader(data, prefetch_factor={level})"},
@@ -392,6 +417,7 @@ def prefetch_factor(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="input pipeline",
     aliases=("prefetch", "double buffering", "background loading"),
     levels=("blocking", "thread", "device"),
     snippet={
@@ -409,6 +435,7 @@ def loading(build: Build, level: str) -> Arm:
 # amplifies differences. So every arm checks the images themselves: `Photographs.check_decoding`.
 @technique(
     "torch",
+    group="input pipeline",
     aliases=("image decoding", "JPEG decoding", "nvJPEG", "decode_jpeg"),
     levels=("pillow", "pillow-draft", "device"),
     same_output=False,
@@ -438,6 +465,7 @@ def ablation(build: Build, level: str) -> Arm:
 @technique(
     "torch",
     often_pays=True,
+    group="kernels",
     aliases=("optimiser", "torch.optim", "multi-tensor"),
     levels=("for-loop", "foreach", "fused"),
     snippet={
@@ -452,6 +480,7 @@ def optimizer(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="kernels",
     aliases=("FlashAttention", "flash attention", "scaled_dot_product_attention"),
     levels=("eager", "math", "sdpa"),
     snippet={
@@ -466,6 +495,7 @@ def attention(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="memory",
     aliases=("gradient checkpointing", "recomputation"),
     levels=("off", "on"),
     snippet={"on": 'model.activation_checkpointing_enable({"use_reentrant": False})  # a model of transformers'},
@@ -477,6 +507,7 @@ def activation_checkpointing(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="batch size",
     aliases=("gradient accumulation", "micro-batches"),
     levels=("1", "4"),
     snippet={"4": "(loss / 4).backward()  # on four quarters of the batch, then optimizer.step()"},
@@ -488,6 +519,7 @@ def accumulation(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="kernels",
     aliases=("no_grad", "inference_mode"),
     levels=("grad", "no-grad", "inference-mode"),
     snippet={"no-grad": "with torch.no_grad():", "inference-mode": "with torch.inference_mode():"},
@@ -499,6 +531,7 @@ def inference(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="model files",
     aliases=("torch.save", "torch.load", "pickle"),
     levels=("state-dict", "safetensors"),
     snippet={"safetensors": "safetensors.torch.load_file(path)  # of what save_file(model.state_dict(), path) wrote"},
@@ -510,6 +543,7 @@ def checkpoint_format(build: Build, level: str) -> Arm:
 
 @technique(
     "torch",
+    group="model files",
     aliases=("memory-mapped file", "torch.load"),
     levels=("off", "on"),
     snippet={"on": "torch.load(path, mmap=True)"},
