@@ -7,7 +7,7 @@ A test compares them with the table under the figure:
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,19 +18,28 @@ import pytest
 from accelbench.report.figures.drawing import FigureWithData
 
 _DRAWING_PRECISION = 1e-3  # places stand in the file to a hundredth of a point
-_AROUND = ("axis", "legend", "FillBetweenPolyCollection")  # the parts of axes in which no marks or lines stand
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def marks(drawn: FigureWithData, place: int = 0) -> pd.DataFrame:
-    """Return the markers in one of a figure's axes as ``x`` and ``y`` in the axes' own units, as they were drawn."""
-    points = [point for part in _parts(drawn, place) for point in _markers(part)]
+    """Return the markers in one of a figure's panels as ``x`` and ``y`` in the axes' own units, as they were drawn."""
+    points = [
+        tuple(map(float, _NUMBER.findall(each.get("transform", ""))))
+        for each in _panel(drawn, place).iter()
+        if each.get("data-part") == "mark"
+    ]
     return pd.DataFrame(_numbers(drawn, place, points), columns=["x", "y"])
 
 
 def lines(drawn: FigureWithData, place: int = 0) -> list[np.ndarray]:
-    """Return the lines in one of a figure's axes, shape ``(points, 2)`` each, with such that mark a place."""
-    paths = [path.get("d", "") for part in _parts(drawn, place) for path in part if path.tag == "path"]
-    return [_numbers(drawn, place, _places(path)) for path in paths if path and not path.endswith("z")]
+    """Return the lines in one of a figure's panels, shape ``(points, 2)`` each, with such that mark a place."""
+    paths = [each.get("d", "") for each in _panel(drawn, place).iter() if each.get("data-part") == "line"]
+    return [_numbers(drawn, place, _places(path)) for path in paths]
+
+
+def texts(drawn: FigureWithData) -> list[str]:
+    """Return what is written in a figure, below its title."""
+    return ["".join(each.itertext()) for each in ET.fromstring(drawn.inline()).findall(".//{*}text")][1:]
 
 
 def close(numbers: Iterable[float]) -> Any:
@@ -39,30 +48,21 @@ def close(numbers: Iterable[float]) -> Any:
     return pytest.approx(ordered, rel=_DRAWING_PRECISION, abs=_DRAWING_PRECISION * (ordered[-1] - ordered[0]))
 
 
-def _parts(drawn: FigureWithData, place: int) -> Iterator[ET.Element]:
-    """Yield the groups in which drawn data stands."""
-    every = [group for group in ET.fromstring(drawn.inline()).iter("g") if group.get("data-part") == "axes"]
-    for group in every[place]:
-        if group.get("data-part") and group.get("data-part") not in _AROUND:
-            yield group
-
-
-def _markers(part: ET.Element) -> Iterator[tuple[float, float]]:
-    for each in part.iter("use"):
-        yield float(each.get("x", "nan")), float(each.get("y", "nan"))
-    if part.get("data-part") == "PathCollection":
-        for path in part.findall("path"):
-            corners = np.array(_places(path.get("d", "")))
-            yield tuple((corners.min(axis=0) + corners.max(axis=0)) / 2)
+def _panel(drawn: FigureWithData, place: int) -> ET.Element:
+    groups = [each for each in ET.fromstring(drawn.inline()).iter() if each.get("data-part") == "panel"]
+    return groups[place]
 
 
 def _places(path: str) -> list[tuple[float, float]]:
-    found = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", path)]
+    """Return the corners of a path of absolute places, or of one with a relative line across or down."""
+    found = [float(number) for number in _NUMBER.findall(path)]
+    if "h" in path or "v" in path:
+        x, y, far = found
+        return [(x, y), (x + far, y) if "h" in path else (x, y + far)]
     return list(zip(found[::2], found[1::2], strict=True))
 
 
 def _numbers(drawn: FigureWithData, place: int, points: Iterable[tuple[float, float]]) -> np.ndarray:
-    """Turn places in the file, in points from the upper left, back into what they stand for."""
-    figure, down = drawn.figure, np.array(list(points)).reshape(-1, 2)
-    up = np.column_stack([down[:, 0], 72 * figure.get_figheight() - down[:, 1]])
-    return np.asarray(figure.axes[place].transData.inverted().transform(up * figure.dpi / 72))
+    """Turn places in the file back into what they stand for."""
+    box = drawn.figure.boxes[place]
+    return np.array([box.values(*point) for point in points]).reshape(-1, 2)

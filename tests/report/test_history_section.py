@@ -104,5 +104,4 @@ def test_a_workload_of_any_name_stands_in_the_legend():
     past = history(results(3))
     named = past.observations.assign(workload="_" + past.observations["workload"].astype(str), fixed="$x^2$")
     (drawn,) = summarize_history(replace(past, observations=named)).figures
-    (legend,) = [axes.get_legend() for axes in drawn.figure.axes]
-    assert "bert-train, bf16, $x^2$" in [entry.get_text() for entry in legend.get_texts()]
+    assert "_bert-train, bf16, $x^2$" in [key.label for key in drawn.figure.legend]

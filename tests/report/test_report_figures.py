@@ -21,7 +21,7 @@ def figures(tmp_path):
 
 
 def words(svg):
-    return [element.text for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
 def batches(**prices):

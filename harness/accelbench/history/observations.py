@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from accelbench.errors import UnreadableResult
 from accelbench.results.arm_table import tabulate_arms
@@ -157,7 +157,7 @@ def _interval_deviate(settings: str) -> float:
     """Return how many standard errors half of a run's intervals spans, were they normal; settings are JSON."""
     given = json.loads(settings).get("alpha") if settings else None
     alpha = float(given) if isinstance(given, int | float) and 0 < given < 1 else _DEFAULT_ALPHA
-    return float(norm.isf(alpha / 2))
+    return float(-ndtri(alpha / 2))
 
 
 def _describe_run(result: Result) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from accelbench.history.epochs import EpochChange, find_epoch_changes
 from accelbench.history.observations import History
 from accelbench.report.figures import name_uniquely
 from accelbench.report.figures.drawing import FigureWithData
-from accelbench.report.figures.history import EffectLine, Panel, RunSeries, draw_over_runs
+from accelbench.report.figures.history import EffectLine, MachinePanel, RunSeries, draw_over_runs
 from accelbench.results.arm_table import rows_of
 from accelbench.text import format_case
 
@@ -172,7 +172,7 @@ def _describe_event(change: Change) -> str:
 
 def _draw_techniques(history: History, series: Sequence[RunSeries], changes: Sequence[Change]) -> list[FigureWithData]:
     """Draw the techniques that changed first, then those that moved furthest; as many as a page has room for."""
-    panels: dict[tuple[str, str], list[Panel]] = {}
+    panels: dict[tuple[str, str], list[MachinePanel]] = {}
     epochs = {name: find_epoch_changes(history.runs, name) for name in history.observations["framework"].unique()}
     for each in series:
         changed = [change.case for change in changes if change.since in each.comparable]
@@ -220,7 +220,7 @@ def _make_line(row: dict[str, Any], effects: pd.DataFrame, *, several: bool) -> 
 
 def _make_panel(
     series: RunSeries, lines: Sequence[EffectLine], changes: Sequence[Change], epochs: Sequence[EpochChange]
-) -> Panel:
+) -> MachinePanel:
     """Return a panel from the first run to the last that any of the lines has."""
     first = int(min(line.points["at"].min() for line in lines))
     last = int(max(line.points["at"].max() for line in lines))
@@ -228,7 +228,7 @@ def _make_panel(
     cases = {line.case for line in lines}
     own = [change for change in changes if change.case in cases and shown.shows(change)]
     own.sort(key=lambda change: get_args(Shape).index(change.shape))
-    return Panel(
+    return MachinePanel(
         series=shown,
         lines=[replace(line, points=line.points.assign(at=line.points["at"] - first)) for line in lines],
         changes=own,
@@ -238,6 +238,6 @@ def _make_panel(
     )
 
 
-def _movement(panels: Sequence[Panel]) -> tuple[bool, float]:
+def _movement(panels: Sequence[MachinePanel]) -> tuple[bool, float]:
     """Return whether anything changed, and the largest distance between the intervals of two runs of one line."""
     return any(panel.changes for panel in panels), max(line.separation for panel in panels for line in panel.lines)

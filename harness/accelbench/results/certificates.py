@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles, stdev
 
-from scipy import stats
-
 from accelbench.errors import UnreadableResult
 from accelbench.schema.certificate import Certificate, KnownComparison, read_certificate
 
@@ -66,6 +64,8 @@ class Share:
     def _bounds(self, side: str) -> tuple[float, float]:
         if not self.total:
             return 0.0, 1.0
+        from scipy import stats  # here, since it takes half a second to load
+
         bounds = stats.binomtest(self.count, self.total, alternative=side).proportion_ci(CONFIDENCE)
         return float(bounds.low), float(bounds.high)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,7 +143,7 @@ def find_ladders(arms: pd.DataFrame) -> list[LadderResult]:
     Args:
         arms: the arms of one run.
     """
-    return [ladder for trial in _trials(arms) for ladder in _ladders_of(trial)]
+    return [ladder for trial in _trials(arms, _has_rungs) for ladder in _ladders_of(trial)]
 
 
 def find_interactions(arms: pd.DataFrame) -> list[Interaction]:
@@ -152,7 +152,7 @@ def find_interactions(arms: pd.DataFrame) -> list[Interaction]:
     Args:
         arms: the arms of one run.
     """
-    return [found for trial in _trials(arms) for found in _interactions_of(trial)]
+    return [found for trial in _trials(arms, _has_several) for found in _interactions_of(trial)]
 
 
 def find_attributions(arms: pd.DataFrame, noise: float = 0.01) -> list[AttributedBundle]:
@@ -164,11 +164,33 @@ def find_attributions(arms: pd.DataFrame, noise: float = 0.01) -> list[Attribute
         arms: the arms of one run.
         noise: ratios within this fraction of 1 count as the same.
     """
-    return [found for trial in _trials(arms) for found in _attributions_of(trial, noise)]
+    return [found for trial in _trials(arms, _has_several) for found in _attributions_of(trial, noise)]
 
 
-def _trials(arms: pd.DataFrame) -> list[pd.DataFrame]:
-    return [] if arms.empty else [trial for _, trial in arms.groupby("trial", sort=False)]
+Levels = Mapping[str, str]
+
+
+def _trials(arms: pd.DataFrame, is_wanted: Callable[[Sequence[Levels]], bool]) -> Iterator[pd.DataFrame]:
+    """Yield the arms of each trial of which the levels are as wanted. A table is made only of these."""
+    if arms.empty:
+        return
+    places: dict[str, list[int]] = {}
+    for place, trial in enumerate(arms["trial"].tolist()):
+        places.setdefault(trial, []).append(place)
+    levels = arms["levels"].tolist()
+    for found in places.values():
+        if is_wanted([levels[place] for place in found]):
+            yield arms.iloc[found]
+
+
+def _has_several(levels: Sequence[Levels]) -> bool:
+    """Return whether arms switch several techniques."""
+    return len(levels[0]) > 1
+
+
+def _has_rungs(levels: Sequence[Levels]) -> bool:
+    """Return whether arms have the rungs of a ladder."""
+    return any(level.startswith(_RUNG_PREFIX) for each in levels[1:] for level in each.values())
 
 
 def _case(row: pd.Series[Any], other: Mapping[str, str] | None = None) -> dict[str, str]:

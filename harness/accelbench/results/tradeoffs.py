@@ -15,6 +15,10 @@ from accelbench.results.arm_table import by_technique
 from accelbench.schema.result import Run
 from accelbench.units import ROUNDING_ERROR
 
+_USED = [
+    "framework", "switched", "trial", "ablation", "level", "workload", "problem", "fixed", "speedup", "low", "high",
+    "verdict", "pairs", "error", "memory_bytes", "baseline_memory_bytes", "memory_kind",
+]  # fmt: skip
 PRICES = {"error": 0.0, "memory_ratio": 1.0}  # the columns of the prices, and what a baseline pays
 
 
@@ -27,7 +31,8 @@ def tradeoffs(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     ``error_front`` and ``memory_ratio_front`` are true of the arms on the Pareto front of that price: no other arm of
     the trial, the baseline included, is as fast for a lower price or faster for the same.
     """
-    for framework, technique, found in by_technique(_priced(effects)):
+    needed = effects if effects.empty else effects[_USED]  # of sixty columns, each of which would be taken apart
+    for framework, technique, found in by_technique(_priced(needed)):
         if (
             not found["ablation"].all()
             and any(has_price(found, price) for price in PRICES)

@@ -8,7 +8,8 @@ import pytest
 from jinja2 import Environment, PackageLoader
 
 from accelbench.report.exports import format_csv
-from accelbench.report.figures.drawing import FigureWithData, new_figure, wrap_text
+from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.svg import TITLE_PT, WIDTH_PT, Axis, Chart, Panel, text_width_pt, wrap_text
 
 HOSTILE = 'on <b>"net"</b> & \x1b[31m co.'
 
@@ -17,9 +18,12 @@ HOSTILE = 'on <b>"net"</b> & \x1b[31m co.'
 def draw():
     def of(name="speed", title="amp pays", alt="amp pays, 2.00×", data=None):
         data = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 4.0]}) if data is None else data
-        with new_figure(height_in=1.5, title=title) as (figure, (axes,)):
-            axes.plot([1, 2], [1, 4], marker="o", label=title)
-        return FigureWithData(kind="speed", name=name, title=title, alt=alt, note="a note", data=data, figure=figure)
+        panel = Panel(x=Axis(low=1, high=2), y=Axis(low=1, high=4, kind="log"), height_pt=100)
+        panel.line([(1, 1), (2, 4)])
+        panel.mark(1, 1, title=title)
+        panel.text(1, 1, title, ground=True)
+        chart = Chart(title=title, panels=[panel])
+        return FigureWithData(kind="speed", name=name, title=title, alt=alt, note="a note", data=data, figure=chart)
 
     return of
 
@@ -32,13 +36,11 @@ def shown(figure):
 
 @pytest.mark.parametrize("title", ["amp pays", "amp pays on many of very many comparisons " * 5, "x" * 300])
 def test_a_title_is_wrapped_into_the_figure_which_grows_by_it(draw, title):
-    figure = draw(title=title).figure
-    (written,) = [text for text in figure.texts if text.get_text()]
-    inside, box = figure.bbox, written.get_window_extent()
-    assert inside.x0 <= box.x0
-    assert box.x1 <= inside.x1
-    assert box.y1 <= inside.y1
-    assert figure.axes[0].bbox.height > 0.55 * 1.5 * figure.dpi
+    chart = draw(title=title).figure
+    widest = max(text_width_pt(line, TITLE_PT, bold=True) for line in chart.title_lines)
+    assert widest <= WIDTH_PT
+    assert chart.boxes[0].top >= len(chart.title_lines) * TITLE_PT
+    assert chart.boxes[0].height == 100
 
 
 def test_words_stay_whole_where_a_line_has_room_for_them():
@@ -63,18 +65,16 @@ def test_a_figure_takes_the_colours_of_the_page(draw):
     assert re.findall("#24292f|#d5dae0|#ffffff", svg) == []
 
 
-def test_ids_of_two_figures_on_a_page_differ_and_each_refers_to_its_own(draw):
-    first, second = (draw(name=name).inline() for name in ("speed", "speed-2"))
-    ids = [re.findall(r'\bid="([^"]+)"', svg) for svg in (first, second)]
-    assert ids[0]
-    assert not set(ids[0]) & set(ids[1])
-    for svg, own in zip((first, second), ids, strict=True):
-        assert set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg)) == set(own)
+def test_what_a_mark_is_about_shows_where_the_mouse_rests(draw):
+    assert "<title>on &lt;b&gt;&quot;net&quot;&lt;/b&gt; &amp; \ufffd[31m co.</title>" in draw(title=HOSTILE).inline()
 
 
-def test_a_figure_on_a_page_is_much_smaller_than_its_file(draw):
-    drawn = draw()
-    assert len(drawn.inline()) < 0.8 * len(drawn.svg)
+@pytest.mark.parametrize("kind", ["linear", "log", "symlog"])
+def test_a_place_on_an_axis_is_its_value_again(kind):
+    axis = Axis(low=0.001 if kind == "log" else -0.1, high=40.0, kind=kind, threshold=0.01)
+    for value in (0.002, 0.5, 33.0):
+        assert axis.value(axis.share(value)) == pytest.approx(value)
+    assert (axis.share(float("inf")), axis.share(-5.0)) == (1.0, 0.0)
 
 
 def test_the_page_shows_a_figure_with_its_note_and_its_data(draw):

@@ -1,10 +1,11 @@
 """The figure of a technique's effects: what is drawn is what stands in its table, and its title says what it shows."""
 
 import pytest
-from golden import close, lines, marks
+from golden import close, lines, marks, texts
 from runs import STORED, arm, effect, run, save, trial
 
 from accelbench.report.figures.effects import effects_figure
+from accelbench.report.figures.svg import WIDTH_PT
 from accelbench.results import effects, find_results, tabulate_arms
 from accelbench.results.arm_table import by_technique
 
@@ -32,10 +33,10 @@ def test_points_and_intervals_are_those_of_the_table(place):
     data = drawn.data
     assert len(data) == len(techniques[place][2])
     assert list(marks(drawn)["x"].sort_values()) == close(data["speedup (×)"])
-    least, most = drawn.figure.axes[0].get_xlim()
+    axis = drawn.figure.panels[0].x
     ends = [line[:, 0] for line in lines(drawn) if line[0, 1] == pytest.approx(line[1, 1])]
-    assert sorted(end[0] for end in ends) == close(data["from (×)"].clip(lower=least))
-    assert sorted(end[1] for end in ends) == close(data["to (×)"].clip(upper=most))
+    assert sorted(end[0] for end in ends) == close(data["from (×)"].clip(lower=axis.low))
+    assert sorted(end[1] for end in ends) == close(data["to (×)"].clip(upper=axis.high))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_row_is_named_by_what_tells_it_from_the_others_and_the_note_says_what_
             for size in (10, 10_000)
         )
     )
-    assert {label.get_text() for label in found.figure.axes[0].get_yticklabels()} == {"rows\xa010", "rows\xa010\xa0k"}
+    assert {"rows\xa010", "rows\xa010\xa0k"} <= set(texts(found))
     assert "50 pairs each. All rows: bf16, net, threads 1, against amp fp32." in found.note
 
 
@@ -88,4 +89,10 @@ def test_more_effects_than_a_figure_can_show_are_cut_to_the_strongest(drawn):
 
 def test_a_long_name_leaves_room_for_the_plot(drawn):
     found = drawn(**{"a-level-with-a-name-that-goes-on-and-on" * 5: FAST, "bf16": SLOW})
-    assert found.figure.axes[0].get_position().width > 0.35
+    assert found.figure.boxes[0].width > 0.35 * WIDTH_PT
+
+
+def test_a_row_says_its_effect_where_the_mouse_rests_on_it(drawn):
+    svg = drawn(bf16=FAST, fp16=SLOW).inline()
+    assert "<title>bf16: 2.00× (1.90–2.10), faster, 50 pairs</title>" in svg
+    assert "<title>fp16: 0.500× (0.400–0.600), slower, 50 pairs</title>" in svg

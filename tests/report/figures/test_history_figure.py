@@ -73,12 +73,10 @@ def test_a_run_that_lacks_the_technique_is_a_gap():
 def test_two_machines_have_a_panel_each_and_their_own_runs():
     both = [each for pair in zip(results(6), results(6, machine="other", seed=1), strict=True) for each in pair]
     (drawn,) = summarize_history(history(both)).figures
-    assert [axes.get_xlabel() for axes in drawn.figure.axes] == ["runs of other", "runs of gpu-box"]
+    assert [panel.x.label for panel in drawn.figure.panels] == ["runs of other", "runs of gpu-box"]
     assert drawn.data["machine"].tolist() == ["other"] * 6 + ["gpu-box"] * 6
     assert len(marks(drawn, 0)) == len(marks(drawn, 1)) == 6 * 4
-    first, last = (axes.get_legend() for axes in drawn.figure.axes)
-    assert first is None
-    assert len(last.get_texts()) == 4
+    assert len(drawn.figure.legend) == 4
 
 
 def test_an_episode_is_a_bar_along_its_runs_and_says_that_it_is_over():

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 from accelbench import units
 from accelbench.attribution import FactorialEffect
 from accelbench.report.figures.drawing import (
     BLUE,
     GREEN,
-    INK,
+    LABEL_PT,
     ORANGE,
-    WIDTH_IN,
     FigureKind,
     FigureWithData,
-    clip,
+    describe_effect,
     format_subject,
-    label_rows,
-    new_figure,
-    rows_height_in,
-    scale_speedups,
-    wrap_text,
+    intervals_of,
+    rows_panel,
+    speedup_axis,
 )
+from accelbench.report.figures.svg import INK, Chart, Key, Panel, clip, text_width_pt, wrap_text
 from accelbench.report.labels import slug
 from accelbench.results import Findings
+from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.combinations import AttributedBundle
 from accelbench.text import cross
 
@@ -36,7 +34,7 @@ class _Mark(NamedTuple):
     colour: str
     marker: str
     size: float
-    offset: float = 0.0  # from the middle of its row
+    offset: float = 0.0  # below the middle of its row
 
 
 _MARKS = {  # by the kind of effect
@@ -46,24 +44,27 @@ _MARKS = {  # by the kind of effect
     "interaction": _Mark(INK, "^", 6),
     "all together": _Mark(INK, "*", 9),
 }
-_LABEL_PT = 0.4 * 72 * WIDTH_IN  # the width at which a label wraps
-_GAP_IN, _AXIS_IN = 0.16, 1.2  # between two rows; axis and legend
+_GAP_PT = 11  # between two rows
 
 
 def attribution_figure(found: AttributedBundle) -> FigureWithData:
     """Draw each effect of a bundle as an interval on a logarithmic axis, the techniques first, the bundle last."""
     rows = pd.DataFrame(_rows(found))
-    rows = rows.assign(y=pd.factorize(rows["what"])[0] + rows["kind"].map(lambda kind: _MARKS[kind].offset))
     title = f"{format_subject(found.workload, found.held)}: {found.effects.sentence}"
-    lines = [wrap_text(clip(label), _LABEL_PT) for label in rows["what"].unique()]
-    with new_figure(height_in=rows_height_in(lines, _GAP_IN) + _AXIS_IN, title=title) as (figure, (axes,)):
-        scale_speedups(axes, rows)
-        for kind, effects in rows.groupby("kind", sort=False):
-            _draw(axes, effects, str(kind))
-        label_rows(axes, lines)
-        axes.set_xlabel(f"ratio of times per item, {clip(found.framework)} (log)")
-        _write(axes, rows)
-        figure.legend(loc="outside lower left", ncols=2)
+    names = list(dict.fromkeys(rows["what"]))
+    lines = [wrap_text(clip(label), LABEL_PT) for label in names]
+    axis = speedup_axis(intervals_of(rows), f"ratio of times per item, {clip(found.framework)} (log)")
+    panel = rows_panel(axis, lines, gap_pt=_GAP_PT)
+    panel.rule(1)
+    for row in rows_of(rows):
+        _draw(panel, row, -names.index(row["what"]))
+    for place, speedup in enumerate(rows.drop_duplicates("what")["speedup"]):
+        text = units.speedup(speedup)
+        panel.text(1, -place, text, dx=6, by="y")  # the first ratio of each row
+        panel.right_pt = max(panel.right_pt, 6 + text_width_pt(text))
+    keys = [
+        Key(label=kind, colour=_MARKS[kind].colour, marker=_MARKS[kind].marker) for kind in dict.fromkeys(rows["kind"])
+    ]
     return FigureWithData(
         kind="attribution",
         name=slug(f"attribution-{found.switched}-{found.workload}-{found.held}"),
@@ -72,7 +73,7 @@ def attribution_figure(found: AttributedBundle) -> FigureWithData:
         note=_note(found),
         data=_table(rows),
         about=(found.framework, found.switched),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel], legend=keys, columns=2),
     )
 
 
@@ -94,20 +95,14 @@ def _row(what: str, kind: str, effect: FactorialEffect) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, kind: str) -> None:
-    """Draw the effects of one kind with their intervals."""
-    mark = _MARKS[kind]
-    least, most = axes.get_xlim()
-    axes.hlines(rows["y"], rows["low"].clip(lower=least), rows["high"].clip(upper=most), color=mark.colour, linewidth=2)
-    points: Any = {"marker": mark.marker, "markersize": mark.size, "color": mark.colour}
-    axes.plot(rows["speedup"], rows["y"], linestyle="", markeredgewidth=0, zorder=3, label=kind, **points)
-
-
-def _write(axes: Axes, rows: pd.DataFrame) -> None:
-    """Write the first ratio of each row at its right."""
-    for y, (_, row) in enumerate(rows.drop_duplicates("what").iterrows()):
-        place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
-        axes.annotate(units.speedup(row["speedup"]), (1, y), xytext=(6, 0), color=INK, **place)
+def _draw(panel: Panel, row: Row, middle: float) -> None:
+    """Draw one effect with its interval."""
+    mark = _MARKS[row["kind"]]
+    y = middle - mark.offset
+    ends = [min(max(row[end], panel.x.low), panel.x.high) for end in ("low", "high")]
+    panel.line([(end, y) for end in ends], mark.colour, width=2)
+    title = describe_effect(" ".join(dict.fromkeys((row["what"], row["kind"]))), row)
+    panel.mark(row["speedup"], y, mark.marker, mark.colour, size=mark.size, title=title)
 
 
 def _in_full(rows: pd.DataFrame) -> str:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
 from accelbench import units
-from accelbench.report.figures.drawing import (
-    INK,
-    PALETTE,
-    PAPER,
-    FigureKind,
-    FigureWithData,
-    clip,
-    new_figure,
-    write_ticks,
-)
+from accelbench.report.figures.drawing import FigureKind, FigureWithData
+from accelbench.report.figures.svg import PALETTE, PAPER, Axis, Chart, Key, Panel, clip, log_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings
+from accelbench.results.arm_table import Row, rows_of
 
 _MOST_ROWS = 40
+_ROW_PT, _LONGEST_NAME = 15, 34
 _LEAST, _MOST = 1e-6, 1e2  # a share beyond them is drawn there
 _LOOKS = {  # of a kind of ceiling: its marker, and its place in the palette
     "bf16": ("o", 0), "fp32": ("s", 1), "memory": ("^", 2), "fp16": ("D", 3), "tf32": ("v", 4), "fp64": ("P", 5),
@@ -48,18 +38,19 @@ def ceiling_figure(shares: pd.DataFrame) -> FigureWithData:
     framework = shares["framework"].iloc[0]
     rows = shares.head(_MOST_ROWS).reset_index(drop=True)
     finding = _finding(shares)
-    with new_figure(height_in=0.21 * len(rows) + 1.1, title=finding) as (figure, (axes,)):
-        axes.set_xscale("log")
-        shown = rows[["share", "baseline_share"]].clip(_LEAST, _MOST)
-        axes.set_xlim(shown.min().min() / 1.4, 1.5 * max(1.0, shown.max().max()))
-        axes.axvline(1, color=INK, linewidth=0.8, linestyle="dashed")
-        axes.hlines(rows.index, shown["baseline_share"], shown["share"], color=INK, linewidth=1)
-        _ends(axes, rows.assign(**shown))
-        axes.set_yticks(rows.index, [clip(workload) for workload in rows["workload"]])
-        axes.set(ylim=(len(rows) - 0.4, -0.6), ylabel="")
-        axes.set_xlabel(clip(f"share of the machine's ceiling, {framework} (log)"))
-        axes.xaxis.set_major_locator(LogLocator(subs=(1,)))
-        write_ticks(axes.xaxis, lambda share: f"{100 * share:g} %")
+    every = [share for name in ("share", "baseline_share") for share in rows[name].dropna().clip(_LEAST, _MOST)]
+    least, most = min(every) / 1.4, 1.5 * max(1.0, *every)
+    x = Axis(
+        low=least,
+        high=most,
+        kind="log",
+        label=clip(f"share of the machine's ceiling, {framework} (log)"),
+        ticks=ticks(log_places(least, most, (1,)), lambda share: f"{100 * share:g} %"),
+    )
+    names = [(-place, (clip(workload, _LONGEST_NAME),)) for place, workload in enumerate(rows["workload"])]
+    panel = Panel(x=x, y=Axis(low=0.4 - len(rows), high=0.6, ticks=names), height_pt=_ROW_PT * len(rows))
+    panel.rule(1, dash="4 3")
+    kinds = {kind for row in enumerate(rows_of(rows)) for kind in _draw(panel, *row)}
     note = _note(len(rows), len(shares))
     return FigureWithData(
         kind="ceilings",
@@ -68,23 +59,33 @@ def ceiling_figure(shares: pd.DataFrame) -> FigureWithData:
         alt=f"{finding}. {note}",
         note=note,
         data=rows[list(_HEADINGS)].rename(columns=_HEADINGS),
-        figure=figure,
+        figure=Chart(title=finding, panels=[panel], legend=[_key(kind) for kind in sorted(kinds)], columns=4),
     )
 
 
-def _ends(axes: Axes, rows: pd.DataFrame) -> None:
-    """Draw both ends, each in the look of its kind of ceiling, the baseline's hollow."""
-    before, after = rows["baseline_ceiling"].map(_kind, na_action="ignore"), rows["ceiling"].map(_kind)
-    handles = []
-    for kind in sorted({*before.dropna(), *after}):
-        marker, place = _LOOKS.get(kind, _OTHER)
-        colour = PALETTE[place]
-        look: Any = {"marker": marker, "s": 38, "edgecolors": colour}
-        baselines, fastest = rows.loc[before == kind, "baseline_share"], rows.loc[after == kind, "share"]
-        axes.scatter(baselines, baselines.index, facecolors=PAPER, zorder=3, **look)
-        axes.scatter(fastest, fastest.index, facecolors=colour, zorder=4, **look)
-        handles.append(Line2D([], [], linestyle="", marker=marker, color=colour, label=kind))
-    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0, columnspacing=1)
+def _draw(panel: Panel, place: int, row: Row) -> Iterator[str]:
+    """Draw a workload's baseline, hollow, and its fastest arm, looking like their kinds of ceiling; yield these."""
+    fastest, baseline = row["share"], row["baseline_share"]
+    if baseline is not None:
+        panel.line([(_near(baseline), -place), (_near(fastest), -place)], width=1)
+    for share, ceiling, fill, arm in (
+        (baseline, row["baseline_ceiling"], PAPER, row["baseline_level"]),
+        (fastest, row["ceiling"], "", row["level"]),
+    ):
+        if share is not None:
+            kind = _kind(ceiling)
+            title = f"{row['workload']}, {arm}: {units.percent(share)} of {ceiling}"
+            panel.mark(_near(share), -place, _key(kind).marker, _key(kind).colour, fill=fill, title=title)
+            yield kind
+
+
+def _near(share: float) -> float:
+    return min(max(share, _LEAST), _MOST)
+
+
+def _key(kind: str) -> Key:
+    marker, place = _LOOKS.get(kind, _OTHER)
+    return Key(label=kind, colour=PALETTE[place], marker=marker)
 
 
 def _kind(ceiling: str) -> str:

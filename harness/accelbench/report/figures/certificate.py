@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
 
 from accelbench import units
-from accelbench.report.figures.drawing import INK, FigureWithData, describe_sample, new_figure, write_ticks
+from accelbench.report.figures.drawing import FigureWithData, describe_sample
+from accelbench.report.figures.svg import INK
 from accelbench.results.certificates import count_verdicts, group_by
 from accelbench.schema.certificate import KnownComparison
+
+if TYPE_CHECKING:  # seaborn and matplotlib take a second to load, so they load where such a figure is drawn
+    from matplotlib.axes import Axes
 
 _STYLE: Any = {"hue": "measured", "style": "measured", "markers": True, "palette": "colorblind"}
 _QUANTILE = 0.95  # of the errors that the title states
@@ -32,6 +33,10 @@ def format_load(comparison: KnownComparison) -> str:
 
 def power_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
     """Draw the share of comparisons with the verdict slower, by how much more work the candidate did."""
+    import seaborn as sns
+
+    from accelbench.report.seaborn_chart import SeabornChart, new_figure, write_ticks
+
     ordered = sorted(comparisons, key=lambda each: (each.busy_processes, each.effect_size))
     groups = [
         (count_verdicts(group, "slower"), group[0]) for group in group_by(ordered, "busy_processes", "effect_size")
@@ -47,7 +52,7 @@ def power_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
         for share, first in groups
     )
     title = _describe_power(shares)
-    with new_figure(height_in=2.2, title=title) as (figure, (axes,)):
+    with new_figure(height_in=2.2, title=title) as (figure, axes):
         sns.lineplot(shares, x="more work", y="share called slower", dashes=False, markersize=7, ax=axes, **_STYLE)
         axes.set(ylabel="called slower", ylim=(-0.05, 1.08))
         write_ticks(axes.yaxis, format_effect_size)
@@ -64,12 +69,16 @@ def power_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
         note="How many comparisons called the arm with more work slower; at 0 % both arms do the same. "
         f"{describe_sample(shares['comparisons'], 'comparison')} at each point.",
         data=shares,
-        figure=figure,
+        figure=SeabornChart(figure, "power-curve"),
     )
 
 
 def error_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
     """Draw the error of each measured effect size; some of the comparisons must have more work."""
+    import seaborn as sns
+
+    from accelbench.report.seaborn_chart import SeabornChart, new_figure, write_ticks
+
     errors = pd.DataFrame(
         {
             "more work": each.effect_size,
@@ -81,7 +90,7 @@ def error_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
     )
     largest = float(errors["error"].abs().quantile(_QUANTILE))
     title = f"{units.percent(_QUANTILE)} of comparisons were off by at most {units.percent(largest)} of the work"
-    with new_figure(height_in=2.2, title=title) as (figure, (axes,)):
+    with new_figure(height_in=2.2, title=title) as (figure, axes):
         sns.scatterplot(errors, x="more work", y="error", s=22, alpha=0.6, ax=axes, **_STYLE)
         axes.axhline(0, color=INK, linewidth=0.8)
         write_ticks(axes.yaxis, format_effect_size)
@@ -95,7 +104,7 @@ def error_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
         note=f"Each point is one of {counted}: the measured minus the known amount of more work, as shares of the "
         "baseline's work.",
         data=errors,
-        figure=figure,
+        figure=SeabornChart(figure, "effect-size-error"),
     )
 
 
@@ -114,6 +123,10 @@ def _describe_power(shares: pd.DataFrame) -> str:
 
 def _finish_axes(axes: Axes, data: pd.DataFrame) -> None:
     """Label the amounts of work that were compared; show a legend if the loads differ."""
+    from matplotlib.ticker import FixedLocator
+
+    from accelbench.report.seaborn_chart import write_ticks
+
     axes.xaxis.set_major_locator(FixedLocator(sorted(data["more work"].unique())))
     write_ticks(axes.xaxis, format_effect_size)
     if data["measured"].nunique() > 1:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, LogLocator
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
     BAND,
-    PALETTE,
     SPEEDUP_HEADINGS,
     FigureKind,
     FigureWithData,
-    clip,
     describe_sample,
     format_subject,
-    new_figure,
-    write_ticks,
 )
+from accelbench.report.figures.svg import PALETTE, Axis, Chart, Key, Panel, clip, log_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings, SizeSweep
 
@@ -32,6 +25,7 @@ _CROSSOVER = (
 )
 _MOST_SAID = 3  # candidates in a title
 _MOST_TICKS = 6
+_HEIGHT_PT = 150
 _FEW_DECADES = 100.0  # up to this factor, a tick for each decade is too few
 _DRAWN = {
     "arm": "arm",
@@ -51,17 +45,11 @@ def crossover_figure(sweeps: Sequence[SizeSweep]) -> FigureWithData:
     first = sweeps[0]
     lines = [_baseline(sweeps), *(sweep.arms.assign(arm=sweep.level) for sweep in sweeps)]
     title = f"{format_subject(first.workload, first.held)}: {_finding(sweeps)}"
-    with new_figure(height_in=2.7, title=title) as (figure, (axes,)):
-        axes.set(xscale="log", yscale="log")
-        for place, arms in enumerate(lines):
-            look: dict[str, Any] = {"color": _colour(place), "marker": _MARKERS[place % len(_MARKERS)]}
-            label = clip(arms["arm"].iloc[0])
-            sns.lineplot(arms, x="size", y="s_per_iteration", label=label, markersize=6, ax=axes, **look)
-            quartiles = arms["q1_s_per_iteration"], arms["q3_s_per_iteration"]
-            axes.fill_between(arms["size"], *quartiles, color=_colour(place), alpha=0.15, linewidth=0)
-        _mark(axes, sweeps)
-        axes.set(xlabel=clip(f"{first.axis} (log)"), ylabel="time of one iteration")
-        _ticks(axes, lines)
+    panel = Panel(x=_size_axis(first.axis, lines), y=_time_axis(lines), height_pt=_HEIGHT_PT)
+    _shade(panel, sweeps)
+    for place, arms in enumerate(lines):
+        _draw(panel, arms, _look(place, arms))
+    legend = [_look(place, arms) for place, arms in enumerate(lines)]
     drawn = pd.concat(lines)
     return FigureWithData(
         kind="size",
@@ -72,7 +60,7 @@ def crossover_figure(sweeps: Sequence[SizeSweep]) -> FigureWithData:
         + (_CROSSOVER if any(sweep.crossover is not None for sweep in sweeps) else ""),
         data=drawn[[*_DRAWN]].rename(columns=_DRAWN | {"size": f"size: {first.axis}"}).reset_index(drop=True),
         about=(first.framework, first.arms["switched"].iloc[0]),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel], legend=legend),
     )
 
 
@@ -85,30 +73,55 @@ def _baseline(sweeps: Sequence[SizeSweep]) -> pd.DataFrame:
     return found.assign(arm=against.pop() if len(against) == 1 else "baseline", **columns, **effect)
 
 
-def _mark(axes: Axes, sweeps: Sequence[SizeSweep]) -> None:
+def _look(place: int, arms: pd.DataFrame) -> Key:
+    colour, marker = PALETTE[place % len(PALETTE)], _MARKERS[place % len(_MARKERS)]
+    return Key(label=clip(arms["arm"].iloc[0]), colour=colour, marker=marker, line=True)
+
+
+def _draw(panel: Panel, arms: pd.DataFrame, look: Key) -> None:
+    """Draw the median times of an arm over the sizes, with a band of the middle half of its blocks."""
+    sizes, times = arms["size"].tolist(), arms["s_per_iteration"].tolist()
+    lower, upper = (
+        list(zip(sizes, arms[name].astype(float).tolist(), strict=True))
+        for name in ("q1_s_per_iteration", "q3_s_per_iteration")
+    )
+    panel.area(lower, upper, look.colour)
+    panel.line(zip(sizes, times, strict=True), look.colour, width=1.5)
+    for size, time_s in zip(sizes, times, strict=True):
+        title = f"{look.label} at {units.count(size)}: {units.seconds(time_s)}"
+        panel.mark(size, time_s, look.marker, look.colour, size=6, title=title)
+
+
+def _shade(panel: Panel, sweeps: Sequence[SizeSweep]) -> None:
     """Draw each crossover with its interval; an end that is not bounded reaches to the edge."""
-    least, most = axes.get_xlim()
     for place, sweep in enumerate(sweeps, start=1):
         if sweep.crossover is not None:
-            axes.axvspan(sweep.low or least, sweep.high or most, color=_colour(place), alpha=0.12, linewidth=0)
-            axes.axvline(sweep.crossover, color=_colour(place), linewidth=1, linestyle="dashed")
-    axes.set_xlim(least, most)
+            colour = PALETTE[place % len(PALETTE)]
+            panel.band(sweep.low or panel.x.low, sweep.high or panel.x.high, colour, opacity=0.12)
+            panel.rule(sweep.crossover, colour, width=1, dash="4 3")
 
 
-def _ticks(axes: Axes, lines: Sequence[pd.DataFrame]) -> None:
-    """Put a tick at every size while there are few of them, and enough ticks on the times to read one."""
+def _size_axis(name: str, lines: Sequence[pd.DataFrame]) -> Axis:
+    """Return the axis of sizes, with a tick at every size while there are few of them."""
     sizes = sorted({float(size) for arms in lines for size in arms["size"]})
-    if len(sizes) <= _MOST_TICKS:
-        axes.xaxis.set_major_locator(FixedLocator(sizes))
-    least, most = axes.get_ylim()
-    if most / least < _FEW_DECADES:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    write_ticks(axes.xaxis, units.short)
-    write_ticks(axes.yaxis, units.seconds)
+    least, most = _with_room(sizes)
+    places = sizes if len(sizes) <= _MOST_TICKS else log_places(least, most, (1,))
+    return Axis(low=least, high=most, kind="log", label=clip(f"{name} (log)"), ticks=ticks(places, units.short))
 
 
-def _colour(place: int) -> str:
-    return PALETTE[place % len(PALETTE)]
+def _time_axis(lines: Sequence[pd.DataFrame]) -> Axis:
+    """Return the axis of times, with enough ticks to read one."""
+    columns = ("s_per_iteration", "q1_s_per_iteration", "q3_s_per_iteration")
+    least, most = _with_room([time_s for arms in lines for name in columns for time_s in arms[name].dropna()])
+    places = log_places(least, most, (1, 2, 5) if most / least < _FEW_DECADES else (1,))
+    label = "time of one iteration"
+    return Axis(low=least, high=most, kind="log", label=label, ticks=ticks(places, units.seconds))
+
+
+def _with_room(values: Sequence[float]) -> tuple[float, float]:
+    least, most = min(values), max(values)
+    room = max(most / least, 1.1) ** 0.05
+    return least / room, most * room
 
 
 def _finding(sweeps: Sequence[SizeSweep]) -> str:

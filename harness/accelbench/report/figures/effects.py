@@ -11,25 +11,24 @@ import pandas as pd
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
+    LABEL_PT,
     SPEEDUP_HEADINGS,
-    WIDTH_IN,
     FigureKind,
     FigureWithData,
-    clip,
+    describe_effect,
     describe_sample,
-    draw_intervals,
-    draw_points,
-    label_rows,
-    new_figure,
-    rows_height_in,
-    scale_speedups,
-    wrap_text,
+    draw_interval,
+    draw_point,
+    intervals_of,
+    rows_panel,
+    speedup_axis,
     write_verdicts,
 )
+from accelbench.report.figures.svg import Chart, clip, wrap_text
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import COLOURS, GLYPHS
 from accelbench.results import Findings
-from accelbench.results.arm_table import by_technique
+from accelbench.results.arm_table import by_technique, rows_of
 from accelbench.schema.verdict import noise_zone
 from accelbench.text import format_levels
 
@@ -38,26 +37,27 @@ _USED = [
     "framework", "switched", "level", "levels", "baseline_levels", "against", "workload", "problem", "fixed",
     "speedup", "low", "high", "verdict", "pairs",
 ]  # fmt: skip
-_LABEL_PT = 0.4 * 72 * WIDTH_IN  # the widest line of a label
-_GAP_IN, _AXIS_IN = 0.1, 0.5  # between two rows; the axis below them
+_GAP_PT = 6  # between two rows
 
 
 def effects_figure(effects: pd.DataFrame, noise: float) -> FigureWithData:
     """Draw the effects of one technique in one framework, the fastest on top, as intervals on a logarithmic axis."""
     effects = effects[_USED]
     rows = _strongest(effects).sort_values("speedup", ascending=False, kind="stable").reset_index(drop=True)
-    rows = rows.assign(y=[float(y) for y in rows.index])
     named, shared = labels(rows)
-    lines = [wrap_text(clip(label), _LABEL_PT) for label in named]
+    lines = [wrap_text(clip(label), LABEL_PT) for label in named]
     framework, technique, title = effects["framework"].iloc[0], effects["switched"].iloc[0], finding(effects)
-    with new_figure(height_in=rows_height_in(lines, _GAP_IN) + _AXIS_IN, title=title) as (figure, (axes,)):
-        axes.axvspan(*noise_zone(noise), color=COLOURS["same"], alpha=0.25, linewidth=0)
-        scale_speedups(axes, rows)
-        draw_intervals(axes, rows, "y")
-        draw_points(axes, rows)
-        label_rows(axes, lines)
-        axes.set_xlabel(clip(f"speedup per item, {framework} (log)"))
-        write_verdicts(axes, rows)
+    axis = speedup_axis(intervals_of(rows), clip(f"speedup per item, {framework} (log)"))
+    panel = rows_panel(axis, lines, gap_pt=_GAP_PT)
+    panel.band(*noise_zone(noise), COLOURS["same"])
+    panel.rule(1)
+    for place, (label, row) in enumerate(zip(named, rows_of(rows), strict=True)):
+        draw_interval(panel, -place, row["low"], row["high"], row["verdict"])
+        draw_point(panel, row["speedup"], -place, row["verdict"])
+        panel.hover(-place, 1, f"{describe_effect(label, row)}, {units.plural(row['pairs'], 'pair')}")
+    write_verdicts(
+        panel, ((-place, *each) for place, each in enumerate(zip(rows["verdict"], rows["speedup"], strict=True)))
+    )
     return FigureWithData(
         kind="effects",
         name=slug(f"effects-{technique}-{framework}"),
@@ -66,7 +66,7 @@ def effects_figure(effects: pd.DataFrame, noise: float) -> FigureWithData:
         note=" ".join(notes(rows, effects, shared, noise)),
         data=_data(rows),
         about=(framework, technique),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel]),
     )
 
 
@@ -192,5 +192,6 @@ class EffectsFigure(FigureKind):
 
     def draw(self, findings: Findings) -> Iterator[FigureWithData]:
         """Yield a figure for each technique in each framework."""
-        for _, _, effects in by_technique(findings.effects):
-            yield effects_figure(effects, findings.noise)
+        effects = findings.effects
+        for _, _, found in by_technique(effects if effects.empty else effects[_USED]):
+            yield effects_figure(found, findings.noise)

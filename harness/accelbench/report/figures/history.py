@@ -10,34 +10,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator
-from matplotlib.transforms import ScaledTranslation
 
 from accelbench import units
 from accelbench.history.changes import Change
 from accelbench.history.epochs import EpochChange
-from accelbench.report.figures.drawing import (
-    INK,
-    PALETTE,
-    PAPER,
-    WIDTH_IN,
-    FigureWithData,
-    clip,
-    first_line,
-    new_figure,
-    scale_speedups,
-    write_ticks,
-)
+from accelbench.report.figures.drawing import FigureWithData, intervals_of, speedup_axis
+from accelbench.report.figures.svg import INK, PALETTE, Axis, Chart, Key, Panel, clip
 from accelbench.report.labels import slug
 from accelbench.text import list_some
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # with ten colours, no two of seventy lines look alike
-_LOOK = {"markersize": 4, "markeredgewidth": 0, "linewidth": 1.2, "zorder": 3}
-_BEHIND = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5, "alpha": 0.7}  # text among lines
-_PANEL_IN, _ENTRY_IN, _AROUND_IN = 1.9, 0.18, 0.45  # the height of a panel, of a line's name below it, of its axis
-_NAME_PT = 0.76 * 72 * WIDTH_IN  # the width of a line's name
+_HEIGHT_PT = 125  # of a panel
 _MAX_TICKS = 8
 _DIGITS = 5  # of the data
 
@@ -94,7 +77,7 @@ class EffectLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class MachinePanel:
     """A technique on one machine: its lines over some runs, and the changes at some of these runs, lasting ones first.
 
     ``sentence`` describes the first change.
@@ -107,15 +90,10 @@ class Panel:
     setup_changes: Sequence[EpochChange]
 
 
-def draw_over_runs(framework: str, technique: str, panels: Sequence[Panel]) -> FigureWithData:
+def draw_over_runs(framework: str, technique: str, panels: Sequence[MachinePanel]) -> FigureWithData:
     """Draw a technique over the runs, a panel for each machine, and mark the changes."""
     title = _finding(framework, technique, panels)
     looks = _looks(panels)
-    height_in = len(panels) * (_PANEL_IN + _AROUND_IN + 0.1) + _ENTRY_IN * len(looks)
-    with new_figure(len(panels), title=title, height_in=height_in, sharex=False) as (figure, rows):
-        for axes, panel in zip(rows, panels, strict=True):
-            _draw(axes, panel, looks)
-        _name_lines(rows[-1], looks)
     return FigureWithData(
         kind="history",
         name=slug(f"history-{technique}-{framework}"),
@@ -123,50 +101,61 @@ def draw_over_runs(framework: str, technique: str, panels: Sequence[Panel]) -> F
         alt=f"{title}. {_describe_lines(panels)}",
         note=_note(panels),
         data=pd.concat([_data(panel, several=len(panels) > 1) for panel in panels], ignore_index=True),
-        figure=figure,
+        figure=Chart(title=title, panels=[_panel(each, looks) for each in panels], legend=[*looks.values()]),
     )
 
 
-def _looks(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+def _looks(panels: Sequence[MachinePanel]) -> dict[str, Key]:
     """Return the style of each line by its label, the same in all panels."""
     labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
     looks = zip(labels, cycle(PALETTE), cycle(_MARKERS), strict=False)
-    return {label: {"color": colour, "marker": marker, **_LOOK} for label, colour, marker in looks}
+    return {label: Key(label=label, colour=colour, marker=marker, line=True) for label, colour, marker in looks}
 
 
-def _name_lines(axes: Axes, looks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Put the legend of all panels below the last one."""
-    names = {label: first_line(label.lstrip("_"), _NAME_PT) for label in looks}  # matplotlib hides what begins with _
-    handles = [Line2D([], [], label=names[label], **look) for label, look in looks.items()]
-    below = axes.transAxes + ScaledTranslation(0, -_AROUND_IN, axes.figure.dpi_scale_trans)
-    place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-    axes.legend(handles=handles, **place, borderaxespad=0, handlelength=1.5, labelspacing=0.2)
-
-
-def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Mapping[str, Any]]) -> None:
-    scale_speedups(axes, pd.concat([line.points for line in panel.lines]), upright=True)
-    least, most = axes.get_ylim()
-    for line in panel.lines:
-        look = looks[line.label]
-        shown = _with_gaps(line, len(panel.series.runs))
-        low, high = shown["low"].clip(lower=least), shown["high"].clip(upper=most)
-        axes.fill_between(shown.index, low, high, color=look["color"], alpha=0.13, linewidth=0)
-        axes.plot(shown.index, shown["speedup"], **look)
-    _mark(axes, panel)
-    points = {line.case: line.points.set_index("at")["speedup"] for line in panel.lines}
-    places = {run: place for place, run in enumerate(panel.series.runs)}
-    count = len(panel.series.runs)
-    for each in panel.changes:
+def _panel(shown: MachinePanel, looks: Mapping[str, Key]) -> Panel:
+    """Draw the lines of one machine with their intervals, and mark the changes."""
+    runs = shown.series.runs
+    count = len(runs)
+    places = list(range(count))[:: -(-count // _MAX_TICKS)]
+    x = Axis(
+        low=-0.6,
+        high=count - 0.4,
+        label=clip(f"runs of {shown.series.machine}"),
+        ticks=[(place, (clip(shown.series.labels[place]),)) for place in places],
+    )
+    y = speedup_axis([each for line in shown.lines for each in intervals_of(line.points)], "speedup per item (log)")
+    panel = Panel(x=x, y=y, height_pt=_HEIGHT_PT)
+    panel.rule(1, along="y")
+    for line in shown.lines:
+        _draw_line(panel, line, looks[line.label], shown.series)
+    for number, mark in enumerate(shown.setup_changes, start=1):
+        before = runs.index(mark.run) - 0.5
+        panel.rule(before, dash="1 2")
+        panel.text(before, 1, str(number), anchor="middle", dy=-5, by="x")
+    points = {line.case: line.points.set_index("at")["speedup"] for line in shown.lines}
+    at = {run: place for place, run in enumerate(runs)}
+    for each in shown.changes:
         own = points[each.case]
         if each.shape == "drift":
-            _trend(axes, own, each.ratio)
+            _trend(panel, own, each.ratio)
         elif each.shape == "level shift":
-            _ring(axes, own, each.ratio, places[each.since])
+            _ring(panel, own, each.ratio, at[each.since])
         else:
-            _bar(axes, own.loc[places.get(each.since, 0) : places.get(each.until, count)], each.ratio, bool(each.until))
-    axes.xaxis.set_major_locator(FixedLocator(list(range(count))[:: -(-count // _MAX_TICKS)]))
-    write_ticks(axes.xaxis, lambda at: clip(panel.series.labels[round(at)]) if 0 <= round(at) < count else "")
-    axes.set(xlim=(-0.6, count - 0.4), ylabel="speedup per item (log)", xlabel=clip(f"runs of {panel.series.machine}"))
+            _bar(panel, own.loc[at.get(each.since, 0) : at.get(each.until, count)], each.ratio, bool(each.until))
+    return panel
+
+
+def _draw_line(panel: Panel, line: EffectLine, look: Key, series: RunSeries) -> None:
+    """Draw an effect over the runs, with its interval as a light band."""
+    shown = _with_gaps(line, len(series.runs))
+    at = shown.index.tolist()
+    low, middle, high = (list(zip(at, shown[name].tolist(), strict=True)) for name in ("low", "speedup", "high"))
+    panel.area(low, high, look.colour, opacity=0.13)
+    panel.line(middle, look.colour)
+    for place, speedup in middle:
+        if math.isfinite(speedup):
+            title = f"{line.label}, run {series.labels[place]}: {units.speedup(speedup)}"
+            panel.mark(place, speedup, look.marker, look.colour, size=4, title=title)
 
 
 def _with_gaps(line: EffectLine, count: int) -> pd.DataFrame:
@@ -174,45 +163,31 @@ def _with_gaps(line: EffectLine, count: int) -> pd.DataFrame:
     return line.points.set_index("at").reindex(range(count))
 
 
-def _mark(axes: Axes, panel: Panel) -> None:
-    """Draw a numbered line before each run from which on the machine is set up differently."""
-    for number, mark in enumerate(panel.setup_changes, start=1):
-        before = panel.series.runs.index(mark.run) - 0.5
-        axes.axvline(before, color=INK, linewidth=0.8, linestyle="dotted")
-        place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "bottom"}
-        axes.annotate(str(number), (before, 1), xytext=(0, 1), ha="center", color=INK, **place)
-
-
-def _ring(axes: Axes, speedups: pd.Series[float], ratio: float, at: int) -> None:
+def _ring(panel: Panel, speedups: pd.Series[float], ratio: float, at: int) -> None:
     """Ring the first point after a step, and write by which factor the speedup changed."""
-    axes.scatter([at], [speedups[at]], s=70, facecolors="none", edgecolors=INK, linewidths=1.1, zorder=4)
-    _write(axes, f"×{units.significant(ratio)}", (at, speedups[at]), (7, 7))
+    speedup = float(speedups[at])
+    panel.mark(at, speedup, "o", INK, size=8.5, hollow=True)
+    panel.text(at, speedup, f"×{units.significant(ratio)}", dx=7, dy=-9, ground=True)
 
 
-def _trend(axes: Axes, speedups: pd.Series[float], ratio: float) -> None:
+def _trend(panel: Panel, speedups: pd.Series[float], ratio: float) -> None:
     """Draw a drift through the middle of its points, and write by which factor the speedup changes."""
     per_run, at = math.log(ratio) / 100, speedups.index.to_numpy(float)
     middle = float(np.median(np.log(speedups) - per_run * at))
-    ends = np.array([at[0], at[-1]])
-    drifted = np.exp(middle + per_run * ends)
-    axes.plot(ends, drifted, color=INK, linewidth=1.1, linestyle="dashed", zorder=4)
-    _write(axes, f"×{units.significant(ratio)} in 100 runs", (ends[1], drifted[1]), (0, 5), ha="right")
+    ends = [(float(end), math.exp(middle + per_run * float(end))) for end in (at[0], at[-1])]
+    panel.line(ends, INK, width=1.1, dash="4 3")
+    panel.text(*ends[1], f"×{units.significant(ratio)} in 100 runs", dy=-8, anchor="end", ground=True)
 
 
-def _bar(axes: Axes, speedups: pd.Series[float], ratio: float, over: bool) -> None:
+def _bar(panel: Panel, speedups: pd.Series[float], ratio: float, over: bool) -> None:
     """Draw a bar along the points of a transient, and write by which factor the speedup differed."""
     ends, level = (speedups.index[0] - 0.3, speedups.index[-1] + 0.3), float(speedups.median())
-    axes.plot(ends, [level, level], color=INK, linewidth=1.6, zorder=4)
-    place, off, ha = (ends[0], 0, "left") if over else (ends[1], -2, "right")
-    _write(axes, f"×{units.significant(ratio)}{', over' if over else ''}", (place, level), (off, -12), ha=ha)
+    panel.line([(end, level) for end in ends], INK, width=1.6)
+    text = f"×{units.significant(ratio)}{', over' if over else ''}"
+    panel.text(ends[0] if over else ends[1], level, text, dy=9, anchor="start" if over else "end", ground=True)
 
 
-def _write(axes: Axes, text: str, at: tuple[float, float], off: tuple[float, float], ha: str = "left") -> None:
-    place: Any = {"xytext": off, "textcoords": "offset points", "ha": ha, "bbox": _BEHIND, "zorder": 5}
-    axes.annotate(text, at, color=INK, **place)
-
-
-def _data(panel: Panel, *, several: bool) -> pd.DataFrame:
+def _data(panel: MachinePanel, *, several: bool) -> pd.DataFrame:
     """Return what was drawn, a row for each run."""
     columns: dict[str, Any] = {"machine": panel.series.machine} if several else {}
     columns["run"] = [run.rpartition("/")[2] for run in panel.series.runs]
@@ -227,7 +202,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else value
 
 
-def _finding(framework: str, technique: str, panels: Sequence[Panel]) -> str:
+def _finding(framework: str, technique: str, panels: Sequence[MachinePanel]) -> str:
     """Return what changed; where nothing did, the ranges of the steadiest and the most variable line."""
     first = panels[0]
     over = f"{technique} ({framework}) over {units.plural(len(first.series.runs), 'run')}"
@@ -249,7 +224,7 @@ def _between(line: EffectLine) -> str:
     return f"{units.interval(least, most)}×"
 
 
-def _describe_lines(panels: Sequence[Panel]) -> str:
+def _describe_lines(panels: Sequence[MachinePanel]) -> str:
     """Return where each line begins and ends, for readers who do not see the figure."""
     sentences = []
     for panel in panels:
@@ -259,7 +234,7 @@ def _describe_lines(panels: Sequence[Panel]) -> str:
     return " ".join(sentences)
 
 
-def _note(panels: Sequence[Panel]) -> str:
+def _note(panels: Sequence[MachinePanel]) -> str:
     """Return what is drawn, over how many runs, and what changed in how the machines are set up."""
     parts = [f"{', and '.join(_describe_runs(panel) for panel in panels)}, in the order in which they were made."]
     parts.append("A line per workload, where the technique is strongest; its interval is the light band.")
@@ -271,14 +246,14 @@ def _note(panels: Sequence[Panel]) -> str:
     return " ".join(parts)
 
 
-def _describe_runs(panel: Panel) -> str:
+def _describe_runs(panel: MachinePanel) -> str:
     series = panel.series
     runs = units.plural(series.total, "run")
     of = f"{units.count(len(series.runs))} of {runs}" if series.total > len(series.runs) else runs
     return f"{of} of {series.machine}"
 
 
-def _describe_setup_changes(panel: Panel, *, several: bool) -> str:
+def _describe_setup_changes(panel: MachinePanel, *, several: bool) -> str:
     """Return what the numbered dotted lines of a panel mean."""
     numbered = (f"{number}: {change}" for number, change in enumerate(panel.setup_changes, start=1))
     where = f"{panel.series.machine}, " if several else ""

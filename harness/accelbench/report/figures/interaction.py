@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
@@ -14,18 +13,21 @@ from accelbench.report.figures.drawing import (
     SPEEDUP_HEADINGS,
     FigureKind,
     FigureWithData,
-    clip,
+    describe_effect,
     describe_sample,
     format_subject,
-    new_figure,
-    scale_speedups,
+    intervals_of,
+    speedup_axis,
 )
+from accelbench.report.figures.svg import Axis, Chart, Key, Panel, clip
 from accelbench.report.labels import slug
 from accelbench.results import Findings
+from accelbench.results.arm_table import rows_of
 from accelbench.results.combinations import Interaction
 from accelbench.schema.verdict import verdict_on_ratios
 from accelbench.text import format_levels
 
+_HEIGHT_PT, _LONGEST_NAME = 150, 24
 _APART = 0.02  # between marks of one place, so that no interval hides another
 _COMPARED_WITH_PROMISE = {
     "faster": ", more than",
@@ -38,18 +40,16 @@ _COMPARED_WITH_PROMISE = {
 def interaction_figure(found: Interaction, noise: float) -> FigureWithData:
     """Draw the speedup of each of the four arms. Parallel lines would mean that neither technique changes the other."""
     title = f"{format_subject(found.workload, found.held)}: {_finding(found, noise)}"
-    with new_figure(height_in=2.7, title=title) as (figure, (axes,)):
-        promised = {"speedup": found.promised, "low": found.promised, "high": found.promised}
-        scale_speedups(axes, pd.concat([found.arms, pd.DataFrame([promised])]), upright=True)
-        least, most = axes.get_ylim()
-        axes.set_ylim(least, most * (most / least) ** 0.3)  # room for the legend
-        for place, (colour, marker) in enumerate(((BLUE, "o"), (ORANGE, "s"))):
-            _line(axes, found, place, colour, marker)
-        _draw_product(axes, found)
-        first = clip(found.techniques[0])
-        axes.set_xticks([0, 1], [f"{first} {clip(level)}" for level in found.arms["first"].iloc[:2]])
-        axes.set(xlim=(-0.25, 1.25), xlabel="", ylabel="speedup per item (log)")
-        axes.legend(loc="upper left")
+    both = [*intervals_of(found.arms), (found.promised,) * 3]
+    first = clip(found.techniques[0], _LONGEST_NAME)
+    levels = [(at, (f"{first} {clip(level)}",)) for at, level in enumerate(found.arms["first"].iloc[:2])]
+    y = speedup_axis(both, "speedup per item (log)")
+    panel = Panel(x=Axis(low=-0.25, high=1.25, ticks=levels), y=y, height_pt=_HEIGHT_PT)
+    panel.rule(1, along="y")
+    _draw_product(panel, found)
+    keys = [_draw_line(panel, found, place) for place in range(2)]
+    promise = f"promised by the two alone: {units.speedup(found.promised)}"
+    keys.append(Key(label=promise, colour=ORANGE, marker="D", hollow=True))
     return FigureWithData(
         kind="interaction",
         name=slug(f"interaction-{'-'.join(found.techniques)}-{found.workload}-{found.held}"),
@@ -61,28 +61,30 @@ def interaction_figure(found: Interaction, noise: float) -> FigureWithData:
         "of all three intervals, so it is conservative.",
         data=_table(found),
         about=(found.framework, str(found.together["switched"])),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel], legend=keys),
     )
 
 
-def _line(axes: Axes, found: Interaction, place: int, colour: str, marker: str) -> None:
-    """Draw the first technique's two levels at one level of the second."""
-    arms = found.arms.iloc[2 * place : 2 * place + 2]
+def _draw_line(panel: Panel, found: Interaction, place: int) -> Key:
+    """Draw the first technique's two levels at one level of the second, and return what the line is."""
+    colour, marker = ((BLUE, "o"), (ORANGE, "s"))[place]
+    arms = rows_of(found.arms.iloc[2 * place : 2 * place + 2])
     x = [at + (place - 0.5) * 2 * _APART for at in (0, 1)]
-    least, most = axes.get_ylim()
-    label = clip(f"{found.techniques[1]} {arms['second'].iloc[0]}")
-    axes.plot(x, arms["speedup"], color=colour, marker=marker, markersize=7, label=label)
-    axes.vlines(x, arms["low"].clip(lower=least), arms["high"].clip(upper=most), color=colour, linewidth=2)
+    panel.line([(at, arm["speedup"]) for at, arm in zip(x, arms, strict=True)], colour, width=1.5)
+    for at, arm in zip(x, arms, strict=True):
+        ends = [min(max(arm[end], panel.y.low), panel.y.high) for end in ("low", "high")]
+        panel.line([(at, end) for end in ends], colour, width=2)
+        title = describe_effect(format_levels(arm["levels"]), arm)
+        panel.mark(at, arm["speedup"], marker, colour, size=7, title=title)
+    return Key(label=clip(f"{found.techniques[1]} {arms[0]['second']}"), colour=colour, marker=marker, line=True)
 
 
-def _draw_product(axes: Axes, found: Interaction) -> None:
+def _draw_product(panel: Panel, found: Interaction) -> None:
     """Draw where both together would lie if neither changed the other."""
-    second = found.alone[1]["speedup"]
-    label = f"promised by the two alone: {units.speedup(found.promised)}"
-    axes.plot(
-        [_APART, 1 + 3 * _APART], [second, found.promised], color=ORANGE, linewidth=1, linestyle="dotted",
-        marker="D", markevery=[1], markerfacecolor="none", zorder=1, label=label,
-    )  # fmt: skip
+    start, end = (_APART, found.alone[1]["speedup"]), (1 + 3 * _APART, found.promised)
+    panel.line([start, end], ORANGE, width=1, dash="2 2")
+    title = f"both, as the two alone promise: {units.speedup(found.promised)}"
+    panel.mark(*end, "D", ORANGE, hollow=True, title=title)
 
 
 def _finding(found: Interaction, noise: float) -> str:

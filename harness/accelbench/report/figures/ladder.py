@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
-    INK,
-    LINE,
     FigureKind,
     FigureWithData,
-    clip,
+    describe_effect,
     describe_sample,
-    draw_intervals,
-    draw_points,
+    draw_interval,
+    draw_point,
     format_subject,
-    new_figure,
-    scale_speedups,
-    wrap_text,
+    intervals_of,
+    rows_panel,
+    speedup_axis,
     write_verdicts,
 )
+from accelbench.report.figures.svg import INK, LINE, Axis, Chart, Panel, clip, wrap_text
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import GLYPHS
 from accelbench.results import Findings
+from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.combinations import LadderResult
 
 _MOST_OF_IT = 0.5  # of the whole speedup, on the log scale, on which the rungs' steps add up
 _MOST_RUNGS = 100
+_GAP_PT = 8  # between two rungs
 _LABEL_PT = 110  # a wider label would leave too little room for the bars
 _DRAWN = {
     "rung": "rung",
@@ -50,19 +52,16 @@ _STEP = {"step": "speedup", "step_low": "low", "step_high": "high", "step_verdic
 def ladder_figure(ladder: LadderResult) -> FigureWithData:
     """Draw each rung's speedup over the start above, and its speedup over the rung below underneath."""
     rungs = ladder.rungs.head(_MOST_RUNGS)
-    rungs = rungs.assign(y=[float(y) for y in rungs.index])
-    steps = rungs[["rung", "y", *_STEP]].rename(columns=_STEP).iloc[1:]
+    steps = rungs[["rung", *_STEP]].rename(columns=_STEP).iloc[1:]
     title = f"{format_subject(ladder.workload, ladder.held)}: {_finding(ladder)}"
-    with new_figure(2, height_in=0.5 * len(rungs) + 1.5, title=title) as (figure, (over_start, over_below)):
-        scale_speedups(over_start, pd.concat([rungs, steps], ignore_index=True))
-        _draw_steps(over_start, rungs)
-        _draw(over_start, rungs)
-        over_start.plot(1, 0, marker="o", markersize=6, color=INK, zorder=3)
-        over_start.set(title=f"Together, over {clip(ladder.start)}")
-        _draw_bars(over_below, steps)
-        _draw(over_below, steps)
-        over_below.axvline(1, color=INK, linewidth=0.8)
-        over_below.set(title="Each over the rung below", xlabel="speedup (log)")
+    axis = speedup_axis([*intervals_of(rungs), *intervals_of(steps)])
+    over_start = _panel(axis, rungs, f"Together, over {clip(ladder.start)}")
+    _draw_steps(over_start, rungs["speedup"].tolist())
+    over_start.mark(1, 0, "o", size=6)
+    _draw(over_start, rungs.iloc[1:], first=1)
+    over_below = _panel(replace(axis, label="speedup (log)"), steps, "Each over the rung below")
+    _draw_bars(over_below, rows_of(steps))
+    _draw(over_below, steps, first=0)
     return FigureWithData(
         kind="ladder",
         name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.held}"),
@@ -71,32 +70,41 @@ def ladder_figure(ladder: LadderResult) -> FigureWithData:
         note=_note(ladder),
         data=rungs[[*_DRAWN]].rename(columns=_DRAWN),
         about=(ladder.framework, ladder.technique),
-        figure=figure,
+        figure=Chart(title=title, panels=[over_start, over_below]),
     )
 
 
-def _draw(axes: Axes, speedups: pd.DataFrame) -> None:
-    """Draw speedups with their intervals, one below the other, and write them at the right."""
-    draw_intervals(axes, speedups, "y")
-    draw_points(axes, speedups)
-    axes.set(ylabel="", ylim=(speedups["y"].max() + 0.6, speedups["y"].min() - 0.6))
-    axes.set_yticks(speedups["y"], ["\n".join(wrap_text(clip(rung), _LABEL_PT)) for rung in speedups["rung"]])
-    write_verdicts(axes, speedups[speedups["y"] > 0])  # the start is no faster than itself
+def _panel(axis: Axis, rungs: pd.DataFrame, title: str) -> Panel:
+    panel = rows_panel(axis, [wrap_text(clip(rung), _LABEL_PT) for rung in rungs["rung"]], gap_pt=_GAP_PT)
+    panel.title = title
+    panel.rule(1)
+    return panel
 
 
-def _draw_steps(axes: Axes, rungs: pd.DataFrame) -> None:
+def _draw(panel: Panel, speedups: pd.DataFrame, *, first: int) -> None:
+    """Draw speedups with their intervals, one below the other from a row on, and write them at the right."""
+    rows = [(-place, row) for place, row in enumerate(rows_of(speedups), start=first)]
+    for y, row in rows:
+        draw_interval(panel, y, row["low"], row["high"], row["verdict"])
+        draw_point(panel, row["speedup"], y, row["verdict"])
+        panel.hover(y, 1, describe_effect(row["rung"], row))
+    write_verdicts(panel, [(y, row["verdict"], row["speedup"]) for y, row in rows])
+
+
+def _draw_steps(panel: Panel, speedups: Sequence[float]) -> None:
     """Draw a bar from each rung's speedup to that of the next."""
-    below = rungs["speedup"].shift()
-    axes.hlines(rungs["y"][1:], below[1:], rungs["speedup"][1:], color=LINE, linewidth=8)
-    axes.vlines(below[1:], rungs["y"].shift()[1:], rungs["y"][1:], color=INK, linewidth=0.6)
+    for place, (below, speedup) in enumerate(pairwise(speedups), start=1):
+        panel.line([(below, -place), (speedup, -place)], LINE, width=8)
+        panel.line([(below, 1 - place), (below, -place)], width=0.6)
 
 
-def _draw_bars(axes: Axes, steps: pd.DataFrame) -> None:
+def _draw_bars(panel: Panel, steps: Sequence[Row]) -> None:
     """Draw a bar from 1 to each step, and the bounds of steps without an interval of their own as a thin line."""
-    axes.hlines(steps["y"], 1, steps["speedup"], color=LINE, linewidth=8)
-    unpaired = steps[steps["verdict"].isna()]
-    axes.hlines(unpaired["y"], unpaired["low"], unpaired["high"], color=INK, linewidth=0.8)
-    axes.plot(unpaired["speedup"], unpaired["y"], linestyle="", marker="|", color=INK)
+    for place, step in enumerate(steps):
+        panel.line([(1, -place), (step["speedup"], -place)], LINE, width=8)
+        if step["verdict"] is None:
+            panel.line([(min(max(step[end], panel.x.low), panel.x.high), -place) for end in ("low", "high")], width=0.8)
+            panel.mark(step["speedup"], -place, "|", INK, size=9)
 
 
 def _finding(ladder: LadderResult) -> str:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
-from matplotlib.ticker import FixedLocator
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
-    INK,
     FigureKind,
     FigureWithData,
     describe_sample,
-    draw_intervals,
-    draw_points,
+    draw_interval,
+    draw_point,
     format_subject,
-    new_figure,
-    write_ticks,
 )
+from accelbench.report.figures.svg import Axis, Chart, Panel, round_places, ticks
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import COLOURS
 from accelbench.results import Findings
+from accelbench.results.arm_table import rows_of
 from accelbench.results.sweeps import LogIntervals
 from accelbench.schema.verdict import noise_zone
 
 _KIND = "log-interval"
+_HEIGHT_PT = 120
 _FURTHEST = 2.0  # an interval reaching further than this factor beyond all times is cut at the figure's edge
 _COSTS = {
     "slower": "with the loss read {},",
@@ -47,17 +46,23 @@ def log_interval_figure(found: LogIntervals, noise: float) -> FigureWithData:
     """Draw the time of a step, relative to one whose loss is never read, over the steps between two readings."""
     arms = found.arms
     title = f"{format_subject(found.workload, found.held)}: {_finding(arms)}"
-    with new_figure(height_in=2.3, title=title) as (figure, (axes,)):
-        axes.axhspan(*noise_zone(noise), color=COLOURS["same"], alpha=0.25, linewidth=0)
-        axes.axhline(1, color=INK, linewidth=0.8)
-        axes.set_ylim(*_limits(arms))
-        draw_intervals(axes, arms.assign(low=arms["time_low"], high=arms["time_high"]), "every", upright=True)
-        axes.plot(arms["every"], arms["time"], color=INK, linewidth=0.8)
-        draw_points(axes, arms, x="every", y="time")
-        axes.set(xscale="log", xlabel="steps from one reading to the next (log)", ylabel="time of a step")
-        axes.xaxis.set_major_locator(FixedLocator(arms["every"].tolist()))
-        write_ticks(axes.xaxis, units.count)
-        write_ticks(axes.yaxis, lambda ratio: f"{ratio:g}×")
+    low, high = _limits(arms)
+    y = Axis(
+        low=low,
+        high=high,
+        label="time of a step",
+        ticks=ticks(round_places(low, high), lambda ratio: f"{ratio:g}×"),
+    )
+    panel = Panel(x=_steps_axis(arms["every"].tolist()), y=y, height_pt=_HEIGHT_PT)
+    panel.band(*noise_zone(noise), COLOURS["same"], along="y")
+    panel.rule(1, along="y")
+    panel.line(zip(arms["every"], arms["time"], strict=True), width=0.8)
+    for row in rows_of(arms):
+        draw_interval(panel, row["every"], row["time_low"], row["time_high"], row["verdict"], upright=True)
+        time = units.ratio(row["time"], row["time_low"], row["time_high"])
+        draw_point(
+            panel, row["every"], row["time"], row["verdict"], f"{_often(row['every'])}: {time}, {row['verdict']}"
+        )
     return FigureWithData(
         kind=_KIND,
         name=slug(f"{_KIND}-{found.workload}-{found.held}"),
@@ -68,7 +73,7 @@ def log_interval_figure(found: LogIntervals, noise: float) -> FigureWithData:
         "differences count as none.",
         data=arms[[*_DRAWN]].rename(columns=_DRAWN),
         about=(found.framework, arms["switched"].iloc[0]),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel]),
     )
 
 
@@ -89,6 +94,12 @@ def _often(every: float) -> str:
 def _each(arms: pd.DataFrame) -> str:
     times = zip(arms["every"], arms["time"], arms["time_low"], arms["time_high"], arms["verdict"], strict=True)
     return "; ".join(f"{units.count(every)}: {units.ratio(*time)}, {verdict}" for every, *time, verdict in times)
+
+
+def _steps_axis(every: Sequence[float]) -> Axis:
+    room = max(max(every) / min(every), 2.0) ** 0.06
+    label = "steps from one reading to the next (log)"
+    return Axis(low=min(every) / room, high=max(every) * room, kind="log", label=label, ticks=ticks(every, units.count))
 
 
 def _limits(arms: pd.DataFrame) -> tuple[float, float]:

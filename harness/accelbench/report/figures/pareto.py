@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, LogLocator
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
-    INK,
     SPEEDUP_HEADINGS,
     FigureKind,
     FigureWithData,
-    clip,
+    describe_effect,
     describe_sample,
-    draw_intervals,
-    new_figure,
-    scale_speedups,
-    write_ticks,
+    draw_interval,
+    intervals_of,
+    speedup_axis,
 )
+from accelbench.report.figures.svg import Anchor, Axis, Chart, Panel, clip, log_places, text_width_pt, ticks
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import COLOURS, MARKERS
 from accelbench.results import Findings
+from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.tradeoffs import PRICES, has_price, is_paying, on_front, select_gaining, tradeoffs
 from accelbench.text import format_case
 
 _MOST_POINTS = 200
 _MOST_ERROR = 1e6  # a larger one is beyond the axis
+_ROOM_PT = 290  # the width of a figure without what stands beside its tick labels
 _MOST_NAMED = 6  # points of a panel that carry their name
-_NAME_HEIGHT, _LETTER_WIDTH = 0.07, 0.017  # of a panel, roughly: what a name takes
+_HEIGHT_PT, _NAME_PT = 130, 8  # of a panel, and of a name in it
 _HEADINGS = {
     "level": "level",
     "workload": "workload",
@@ -50,51 +47,48 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Panel:
-    """One price over speed: its column, its label, the format of its values and the scale of its axis."""
+class _Price:
+    """One price over speed: its column, the label of its axis, and the axis for its values."""
 
     price: str
     label: str
-    format: Callable[[float], str]
-    scale: Callable[[Axes, pd.Series[Any]], None]
+    axis: Callable[[str, Sequence[float]], Axis]
 
 
-def _scale_errors(axes: Axes, errors: pd.Series[Any]) -> None:
-    """Scale errors by their logarithm, and those of mere rounding evenly down to 0."""
-    least, most = units.ROUNDING_ERROR, 3 * min(max(errors.max(), units.ROUNDING_ERROR), _MOST_ERROR)
-    axes.set_yscale("symlog", linthresh=least, linscale=0.4)
-    axes.set_ylim(-0.3 * least, most)
+def _error_axis(label: str, errors: Sequence[float]) -> Axis:
+    """Return an axis of errors by their logarithm, on which those of mere rounding lie evenly down to 0."""
+    least, most = units.ROUNDING_ERROR, 3 * min(max(*errors, units.ROUNDING_ERROR), _MOST_ERROR)
     decades = range(round(math.log10(least)), math.floor(math.log10(most)) + 1)
-    axes.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**decade for decade in decades)]))
+    places = ticks([0.0, *(10.0**decade for decade in decades)], lambda error: f"{100 * error:g} %")
+    return Axis(low=-0.3 * least, high=most, kind="symlog", threshold=least, label=label, ticks=places)
 
 
-def _scale_memory(axes: Axes, ratios: pd.Series[Any]) -> None:
-    least, most = min(ratios.min(), 1.0), max(ratios.max(), 1.0)
-    axes.set_yscale("log")
-    axes.set_ylim(least / 1.15, most * 1.15)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most / least > 3 else (1, 1.2, 1.5, 2, 3, 5, 7, 8, 9)))
+def _memory_axis(label: str, ratios: Sequence[float]) -> Axis:
+    least, most = min(*ratios, 1.0), max(*ratios, 1.0)
+    within_decade = (1, 2, 5) if most / least > 3 else (1, 1.2, 1.5, 2, 3, 5, 7, 8, 9)
+    low, high = least / 1.15, most * 1.15
+    places = ticks(log_places(low, high, within_decade), lambda ratio: f"{ratio:g}×")
+    return Axis(low=low, high=high, kind="log", label=label, ticks=places)
 
 
 _PANELS = (
-    _Panel(price="error", label="numeric error", format=lambda error: f"{100 * error:g} %", scale=_scale_errors),
-    _Panel(
-        price="memory_ratio", label="memory (baseline: 1×)", format=lambda ratio: f"{ratio:g}×", scale=_scale_memory
-    ),
+    _Price(price="error", label="numeric error", axis=_error_axis),
+    _Price(price="memory_ratio", label="memory (baseline: 1×)", axis=_memory_axis),
 )
 
 
 def pareto_figure(framework: str, technique: str, effects: pd.DataFrame) -> FigureWithData:
     """Draw what each arm of a technique gains in speed over what it pays: filled where it is on its trial's front."""
     points = _strongest(effects)
-    points = points.assign(held=[_case_label(row) for _, row in points.iterrows()])
-    panels = [panel for panel in _PANELS if has_price(points, panel.price)]
+    points = points.assign(
+        held=[format_case(problem=of, fixed=at) for of, at in zip(points["problem"], points["fixed"], strict=True)]
+    )
+    prices = [each for each in _PANELS if has_price(points, each.price)]
     finding, note = describe_tradeoff(effects), " ".join(notes(points, len(effects)))
-    with new_figure(len(panels), height_in=0.6 + 2.0 * len(panels), title=finding) as (figure, rows):
-        scale_speedups(rows[0], points)
-        for axes, panel in zip(rows, panels, strict=True):
-            _draw(axes, points[points[panel.price].notna()], panel, technique)
-        rows[-1].set_xlabel(clip(f"speedup per item, {framework} (log)"))
-    absent = PRICES.keys() - {panel.price for panel in panels}
+    x = speedup_axis(intervals_of(points))
+    panels = [_panel(x, points[points[each.price].notna()], each, technique) for each in prices]
+    panels[-1].x = replace(x, label=clip(f"speedup per item, {framework} (log)"))
+    absent = PRICES.keys() - {each.price for each in prices}
     columns = [name for name in _HEADINGS if name.removesuffix("_front") not in absent]
     return FigureWithData(
         kind="pareto",
@@ -104,7 +98,7 @@ def pareto_figure(framework: str, technique: str, effects: pd.DataFrame) -> Figu
         note=note,
         data=points[columns].rename(columns=_HEADINGS),
         about=(framework, technique),
-        figure=figure,
+        figure=Chart(title=finding, panels=panels),
     )
 
 
@@ -115,45 +109,45 @@ def _strongest(effects: pd.DataFrame) -> pd.DataFrame:
     return effects.loc[order.index[-_MOST_POINTS:].sort_values()]
 
 
-def _case_label(row: pd.Series[Any]) -> str:
-    return format_case(problem=row["problem"], fixed=row["fixed"])
+def _panel(x: Axis, points: pd.DataFrame, price: _Price, technique: str) -> Panel:
+    panel = Panel(x=x, y=price.axis(price.label, points[price.price].tolist()), height_pt=_HEIGHT_PT)
+    rows, on_it = rows_of(points), f"{price.price}_front"
+    panel.rule(1)
+    for row in rows:
+        if row["low"] and math.isfinite(row["high"]):
+            draw_interval(panel, row[price.price], row["low"], row["high"], row["verdict"], width=1, opacity=0.4)
+    for trial in dict.fromkeys(row["trial"] for row in rows if row[on_it]):
+        front = sorted((row["speedup"], row[price.price]) for row in rows if row["trial"] == trial and row[on_it])
+        panel.line(front, width=0.6, opacity=0.6)
+    panel.mark(1, PRICES[price.price], "+", size=10, title="the baseline")
+    for row in rows:
+        colour, marker = COLOURS[row["verdict"]], MARKERS[row["verdict"]]
+        title = describe_effect(f"{row['level']} on {row['workload']}", row)
+        panel.mark(row["speedup"], row[price.price], marker, colour, hollow=not row[on_it], title=title)
+    _name(panel, rows, price.price, technique)
+    return panel
 
 
-def _draw(axes: Axes, points: pd.DataFrame, panel: _Panel, technique: str) -> None:
-    panel.scale(axes, points[panel.price])
-    write_ticks(axes.yaxis, panel.format)
-    axes.set_ylabel(panel.label)
-    bounded = points[(points["low"] > 0) & np.isfinite(points["high"])]
-    draw_intervals(axes, bounded, panel.price, linewidth=1, alpha=0.4)
-    for _, trial in points[points[f"{panel.price}_front"]].sort_values("speedup").groupby("trial"):
-        axes.plot(trial["speedup"], trial[panel.price], color=INK, linewidth=0.6, alpha=0.6)
-    axes.plot(1, PRICES[panel.price], marker="+", color=INK, markersize=10, zorder=4)
-    for (verdict, front), chosen in points.groupby(["verdict", f"{panel.price}_front"]):
-        colour = COLOURS[str(verdict)]
-        look: Any = {"marker": MARKERS[str(verdict)], "facecolors": colour if front else "none", "edgecolors": colour}
-        axes.scatter(chosen["speedup"], chosen[panel.price], s=38, zorder=3, **look)
-    _name(axes, points, panel.price, technique)
-
-
-def _name(axes: Axes, points: pd.DataFrame, price: str, technique: str) -> None:
+def _name(panel: Panel, rows: Sequence[Row], price: str, technique: str) -> None:
     """Write the names of the strongest decided points of a front beside them, as far as there is room."""
-    front = points[points[f"{price}_front"] & (points["verdict"] != "undecided")]
-    strength = front["speedup"].map(lambda ratio: -abs(math.log(ratio)))
-    place = axes.transScale + axes.transLimits  # from data to shares of the panel
-    taken = [(x - 0.01, x + 0.01, y) for x, y in place.transform(points[["speedup", price]])]
-    baseline = place.transform((1, PRICES[price]))[0]
-    for index in strength.sort_values(kind="stable").index[:_MOST_NAMED]:
-        row = front.loc[index]
+    width_pt = _ROOM_PT - max(text_width_pt(label[0]) for _, label in panel.y.ticks)
+    height, near = 1.3 * _NAME_PT / _HEIGHT_PT, 6 / width_pt  # as shares of the panel
+    taken = [(panel.x.share(row["speedup"]), panel.y.share(row[price])) for row in rows]
+    boxes = [(x - near, x + near, y) for x, y in taken]
+    baseline = panel.x.share(1.0)
+    front = [row for row in rows if row[f"{price}_front"] and row["verdict"] != "undecided"]
+    for row in sorted(front, key=lambda row: -abs(math.log(row["speedup"])))[:_MOST_NAMED]:
         name = clip(f"{row['level'].removeprefix(f'{technique} ')} · {row['workload']}")
-        x, y = place.transform((row["speedup"], row[price]))
-        width = _LETTER_WIDTH * len(name)
-        for side, start in (("left", x + 0.015), ("right", x - 0.015 - width)):
+        x, y = panel.x.share(row["speedup"]), panel.y.share(row[price])
+        width = text_width_pt(name, _NAME_PT) / width_pt
+        sides: tuple[tuple[Anchor, float], ...] = (("start", x + near), ("end", x - near - width))
+        for anchor, start in sides:
             end = start + width
-            free = not any(abs(y - height) < _NAME_HEIGHT and start <= b and a <= end for a, b, height in taken)
+            free = not any(abs(y - other) < height and start < right and left < end for left, right, other in boxes)
             if free and start >= 0 and end <= 1 and not start < baseline < end:
-                taken.append((start, end, y))
-                offset: Any = {"xytext": (6 if side == "left" else -6, 0), "textcoords": "offset points"}
-                axes.annotate(name, (row["speedup"], row[price]), ha=side, va="center", fontsize=8, **offset)
+                boxes.append((start, end, y))
+                away = near * width_pt if anchor == "start" else -near * width_pt
+                panel.text(row["speedup"], row[price], name, dx=away, anchor=anchor, size=_NAME_PT)
                 break
 
 

@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from accelbench import units
 from accelbench.history.compare_runs import RunComparison
 from accelbench.report.figures.drawing import (
-    WIDTH_IN,
     FigureWithData,
-    draw_intervals,
-    draw_points,
-    new_figure,
-    scale_speedups,
-    write_row_name,
+    describe_effect,
+    draw_interval,
+    draw_point,
+    first_line,
+    intervals_of,
+    speedup_axis,
     write_verdicts,
 )
+from accelbench.report.figures.svg import WIDTH_PT, Axis, Chart, Panel
 from accelbench.report.verdicts import COLOURS
 from accelbench.results.arm_table import rows_of
 
 DECIDED = ("faster", "slower")
 _MOST, _FEW = 24, 6  # rows of workloads and of techniques: decided ones, and others where none is
-_ROW_IN, _AROUND_IN = 0.38, 0.75  # a name and the interval below it; the axis
-_NAME_PT, _ALONE_PT = 0.6 * 72 * WIDTH_IN, 0.95 * 72 * WIDTH_IN  # room for a name beside a change, and alone
+_ROW_PT = 27  # the height of a name and the interval below it
+_NAME_PT, _ALONE_PT = 0.6 * WIDTH_PT, 0.9 * WIDTH_PT  # room for a name beside a change, and alone
 _HEADINGS = {
     "of": "shift of",
     "name": "what",
@@ -45,14 +45,13 @@ def draw_shifts(comparison: RunComparison, title: str) -> FigureWithData | None:
     rows = pd.DataFrame(_rows(comparison))
     if rows.empty:
         return None
-    rows = rows.assign(y=np.arange(len(rows)) + 0.22)
     zone = 1 / (1 - comparison.thresholds.margin)
-    with new_figure(height_in=_ROW_IN * len(rows) + _AROUND_IN, title=title) as (figure, (axes,)):
-        axes.axvspan(1 / zone, zone, color=COLOURS["same"], alpha=0.25, linewidth=0)
-        scale_speedups(axes, rows)
-        draw_intervals(axes, rows, "y")
-        draw_points(axes, rows)
-        _write_labels(axes, rows)
+    y = Axis(low=0.4 - len(rows), high=0.6)
+    panel = Panel(x=speedup_axis(intervals_of(rows), "as fast as before (log)"), y=y, height_pt=_ROW_PT * len(rows))
+    panel.band(1 / zone, zone, COLOURS["same"])
+    panel.rule(1)
+    for place, row in enumerate(rows_of(rows)):
+        _draw(panel, place, row)
     return FigureWithData(
         kind="shifts",
         name="shifts",
@@ -60,7 +59,7 @@ def draw_shifts(comparison: RunComparison, title: str) -> FigureWithData | None:
         alt=f"{title}. {'; '.join(_describe_row(row) for row in rows_of(rows))}.",
         note=_note(comparison, len(rows)),
         data=rows[[*_HEADINGS]].rename(columns=_HEADINGS),
-        figure=figure,
+        figure=Chart(title=title, panels=[panel]),
     )
 
 
@@ -94,15 +93,15 @@ def _row(of: str, name: str, row: dict[str, Any], change: str = "") -> dict[str,
     return {"of": of, "name": name, "change": change, "verdict": row["verdict"], **ratios}
 
 
-def _write_labels(axes: Axes, rows: pd.DataFrame) -> None:
-    """Write the name of what shifted above each interval, and its verdict and size beside it."""
-    axes.set_yticks([])
-    axes.set(xlabel="as fast as before (log)", ylabel="", ylim=(len(rows) - 0.4, -0.6))
-    for row in rows_of(rows):
-        above = row["y"] - 0.46
-        write_row_name(axes, row["name"], above, _NAME_PT if row["change"] else _ALONE_PT)
-        axes.annotate(row["change"], (1, above), xycoords=("axes fraction", "data"), va="center", ha="right")
-    write_verdicts(axes, rows)
+def _draw(panel: Panel, place: int, row: dict[str, Any]) -> None:
+    """Draw a shift below its name, with its verdict and its size beside it."""
+    above, y = 0.24 - place, -0.22 - place
+    panel.text(0, above, first_line(row["name"], _NAME_PT if row["change"] else _ALONE_PT), by="y", ground=True)
+    if row["change"]:
+        panel.text(1, above, row["change"], anchor="end", dx=54, by="y", ground=True)
+    draw_interval(panel, y, row["low"], row["high"], row["verdict"])
+    draw_point(panel, row["speedup"], y, row["verdict"], describe_effect(row["name"], row))
+    write_verdicts(panel, [(y, row["verdict"], row["speedup"])])
 
 
 def _describe_row(row: dict[str, Any]) -> str:

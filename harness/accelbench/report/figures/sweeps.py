@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
     BAND,
     BLUE,
     GREEN,
-    INK,
     ORANGE,
-    PAPER,
     FigureKind,
     FigureWithData,
     describe_sample,
     format_subject,
-    new_figure,
-    write_ticks,
 )
+from accelbench.report.figures.svg import Axis, Chart, Panel, round_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings, LevelSweep
 from accelbench.text import hyphenate
@@ -35,11 +29,12 @@ _FURTHEST = 2.0  # a band reaching further than this factor beyond all medians i
 _WAITED = "observed_wait_share"
 _QUARTILES = {"q1": "first", "q3": "third"}
 _MOST_TICKS = 8
+_HEIGHT_PT = 95  # of a panel
 _CROSS = " A cross: the next larger, which did not run."
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Panel:
+class _Quantity:
     """One quantity over the levels: its column, the label of its axis, its heading, and the format of its numbers."""
 
     column: str
@@ -56,34 +51,26 @@ def sweep_figure(sweep: LevelSweep) -> FigureWithData:
     if waited:
         label = "time waited for data"
         heading = f"share of {label}"
-        panels.append(_Panel(column=_WAITED, label=label, heading=heading, format=units.percent, colour=GREEN))
+        panels.append(_Quantity(column=_WAITED, label=label, heading=heading, format=units.percent, colour=GREEN))
     elif sweep.ran["memory_bytes"].notna().any() and sweep.ran["memory_kind"].nunique() == 1:
         label = f"{sweep.ran['memory_kind'].iloc[0]} memory"
         heading = f"{label} (bytes)"
-        panels.append(_Panel(column="memory_bytes", label=label, heading=heading, format=units.size, colour=ORANGE))
+        panels.append(_Quantity(column="memory_bytes", label=label, heading=heading, format=units.size, colour=ORANGE))
     end = "; ".join(filter(None, (_waiting(sweep) if waited else "", sweep.stopped_by)))
     return _figure(sweep, panels, end, logarithmic=bool(sweep.arms["at"].min() > 0))
 
 
-def _throughput(sweep: LevelSweep) -> _Panel:
+def _throughput(sweep: LevelSweep) -> _Quantity:
     label = f"{sweep.unit}s per second"
-    return _Panel(column="items_per_s", label=label, heading=label, format=units.short, colour=BLUE)
+    return _Quantity(column="items_per_s", label=label, heading=label, format=units.short, colour=BLUE)
 
 
-def _figure(sweep: LevelSweep, panels: Sequence[_Panel], end: str, *, logarithmic: bool) -> FigureWithData:
+def _figure(sweep: LevelSweep, panels: Sequence[_Quantity], end: str, *, logarithmic: bool) -> FigureWithData:
     ran, kind = _with_quartiles(sweep.ran), hyphenate(sweep.technique)
     title = f"{format_subject(sweep.workload, sweep.held)}: {'; '.join(filter(None, (_finding(sweep), end)))}"
-    with new_figure(len(panels), height_in=0.6 + 1.5 * len(panels), title=title) as (figure, rows):
-        for axes, panel in zip(rows, panels, strict=True):
-            _draw(axes, panel, ran)
-            axes.axvline(sweep.knee, color=INK, linewidth=0.8, linestyle="dashed")
-        rows[0].fill_between(ran["at"], ran["q1"], ran["q3"], color=BLUE, alpha=0.2, linewidth=0)
-        rows[0].set_ylim(0, min(_headroom(ran["q3"].fillna(ran["items_per_s"])), _FURTHEST * ran["items_per_s"].max()))
-        if logarithmic:
-            rows[-1].set_xscale("log", base=2)
-        _mark(rows[0], sweep)
-        write_ticks(rows[-1].xaxis, units.count)
-        rows[-1].set_xlabel(kind.replace("-", " "))
+    x = _level_axis(sweep, logarithmic=logarithmic)
+    drawn = [_panel(x, panel, ran, sweep) for panel in panels]
+    drawn[-1].x = replace(x, label=kind.replace("-", " "))
     return FigureWithData(
         kind=kind,
         name=slug(f"{kind}-{sweep.workload}-{sweep.held}"),
@@ -94,7 +81,7 @@ def _figure(sweep: LevelSweep, panels: Sequence[_Panel], end: str, *, logarithmi
         f"{_CROSS if sweep.stopped_by else ''}",
         data=_table(sweep, panels, ran),
         about=(sweep.framework, kind),
-        figure=figure,
+        figure=Chart(title=title, panels=drawn),
     )
 
 
@@ -103,29 +90,53 @@ def _with_quartiles(ran: pd.DataFrame) -> pd.DataFrame:
     return ran.assign(q1=ran["items"] / ran["q3_s_per_iteration"], q3=ran["items"] / ran["q1_s_per_iteration"])
 
 
-def _draw(axes: Axes, panel: _Panel, ran: pd.DataFrame) -> None:
-    sns.lineplot(ran, x="at", y=panel.column, marker="o", markersize=7, color=panel.colour, ax=axes)
-    axes.set(xlabel="", ylabel=panel.label)
-    axes.set_ylim(0, _headroom(ran[panel.column]))
-    write_ticks(axes.yaxis, panel.format)
-    if panel.format is units.size:
-        axes.yaxis.set_major_locator(FixedLocator(_round_sizes(ran[panel.column].max())))
+def _level_axis(sweep: LevelSweep, *, logarithmic: bool) -> Axis:
+    """Return the axis of levels, with a tick at each while there are few of them, and room at both ends."""
+    places = [float(at) for at in sweep.ran["at"]] + ([] if sweep.stopper is None else [float(sweep.stopper["at"])])
+    shown = ticks(places[:: -math.ceil(len(places) / _MOST_TICKS)], units.count)
+    least, most = min(places), max(places)
+    if logarithmic:
+        room = max(most / least, 2.0) ** 0.05
+        return Axis(low=least / room, high=most * room, kind="log", ticks=shown)
+    room = 0.05 * max(most - least, 1.0)
+    return Axis(low=least - room, high=most + room, ticks=shown)
 
 
-def _mark(axes: Axes, sweep: LevelSweep) -> None:
+def _panel(x: Axis, quantity: _Quantity, ran: pd.DataFrame, sweep: LevelSweep) -> Panel:
+    """Draw a quantity over the levels with the knee, and throughput with its quartiles and with what stopped it."""
+    values = ran[quantity.column].astype(float)
+    is_throughput = quantity.column == "items_per_s"
+    most = _headroom(ran["q3"].fillna(values)) if is_throughput else _headroom(values)
+    most = min(most, _FURTHEST * float(values.max())) if is_throughput else most
+    places = _round_sizes(most) if quantity.format is units.size else round_places(0, most)
+    y = Axis(low=0, high=most, label=quantity.label, ticks=ticks(places, quantity.format))
+    panel = Panel(x=x, y=y, height_pt=_HEIGHT_PT)
+    at = [float(each) for each in ran["at"]]
+    if is_throughput:
+        low, high = (list(zip(at, ran[name].astype(float), strict=True)) for name in ("q1", "q3"))
+        panel.area(low, high, quantity.colour, 0.2)
+    panel.rule(sweep.knee, dash="4 3")
+    points = [point for point in zip(at, values, strict=True) if not math.isnan(point[1])]
+    panel.line(points, quantity.colour, width=1.5)
+    for place, value in points:
+        title = f"{sweep.format_level(int(place))}: {quantity.label} {quantity.format(value)}"
+        panel.mark(place, value, "o", quantity.colour, size=7, title=title)
+    if is_throughput:
+        _mark(panel, sweep)
+    return panel
+
+
+def _mark(panel: Panel, sweep: LevelSweep) -> None:
     """Name the knee and the limit, and put a cross where a larger level did not run."""
-    places, stopper = sweep.ran["at"].tolist(), sweep.stopper
-    grows = sweep.knee == sweep.limit
+    stopper, grows = sweep.stopper, sweep.knee == sweep.limit
     name = f"knee and limit: {sweep.knee}" if grows else f"knee: {sweep.knee}"
-    _name_line(axes, sweep.knee, name, row=0, at_right=sweep.knee <= sweep.ran["at"].median())
+    _name_line(panel, sweep.knee, name, row=0, at_right=sweep.knee <= sweep.ran["at"].median())
     if not grows:
-        axes.axvline(sweep.limit, color=INK, linewidth=0.8, linestyle="dotted")
-        _name_line(axes, sweep.limit, f"limit: {sweep.limit}", row=1, at_right=False)
+        panel.rule(sweep.limit, dash="1 2")
+        _name_line(panel, sweep.limit, f"limit: {sweep.limit}", row=1, at_right=False)
     if stopper is not None:
-        places.append(stopper["at"])
-        axes.plot(stopper["at"], 0, marker="X", markersize=9, color=INK, clip_on=False, zorder=4)
-        _name_line(axes, stopper["at"], stopper["outcome"].replace("-", " "), row=2, at_right=False)
-    axes.xaxis.set_major_locator(FixedLocator(places[:: -math.ceil(len(places) / _MOST_TICKS)]))
+        panel.mark(stopper["at"], 0, "X", size=9)
+        _name_line(panel, stopper["at"], stopper["outcome"].replace("-", " "), row=2, at_right=False)
 
 
 def _finding(sweep: LevelSweep) -> str:
@@ -151,7 +162,7 @@ def _waiting(sweep: LevelSweep) -> str:
     return f"waiting for data takes {least}" + (f", {most}" if most != least else "")
 
 
-def _table(sweep: LevelSweep, panels: Sequence[_Panel], ran: pd.DataFrame) -> pd.DataFrame:
+def _table(sweep: LevelSweep, panels: Sequence[_Quantity], ran: pd.DataFrame) -> pd.DataFrame:
     names = {"at": sweep.technique.replace("_", " "), **{panel.column: panel.heading for panel in panels}}
     names |= {quartile: f"{panels[0].heading}, {ordinal} quartile" for quartile, ordinal in _QUARTILES.items()}
     shown = ran if sweep.stopper is None else pd.concat([ran, sweep.arms[sweep.arms["at"] == sweep.stopper["at"]]])
@@ -161,19 +172,16 @@ def _table(sweep: LevelSweep, panels: Sequence[_Panel], ran: pd.DataFrame) -> pd
 def _round_sizes(most_bytes: float) -> list[float]:
     """Return three to six places from 0 on that are round in powers of two."""
     step = 2.0 ** (math.ceil(math.log2(max(most_bytes, 1))) - 2)
-    return [step * place for place in range(6)]
+    return [step * place for place in range(6) if step * place <= most_bytes]
 
 
 def _headroom(values: pd.Series[Any]) -> float:
     return 1.12 * float(values.max()) or 1.0  # above zero where all values are 0
 
 
-def _name_line(axes: Axes, x: float, text: str, *, row: int, at_right: bool) -> None:
-    axes.annotate(
-        text, (x, 0.04 + 0.11 * row), xycoords=("data", "axes fraction"), textcoords="offset points",
-        xytext=(4 if at_right else -4, 0), ha="left" if at_right else "right", color=INK,
-        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
-    )  # fmt: skip
+def _name_line(panel: Panel, x: float, text: str, *, row: int, at_right: bool) -> None:
+    place = 0.06 + 0.11 * row
+    panel.text(x, place, text, dx=4 if at_right else -4, anchor="start" if at_right else "end", ground=True, by="x")
 
 
 class SweepFigure(FigureKind):

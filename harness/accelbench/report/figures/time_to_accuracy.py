@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from accelbench import units
 from accelbench.report.figures.drawing import (
-    INK,
-    PALETTE,
     SPEEDUP_HEADINGS,
     FigureKind,
     FigureWithData,
-    clip,
     describe_sample,
     format_subject,
-    new_figure,
-    write_ticks,
 )
+from accelbench.report.figures.svg import PALETTE, Axis, Chart, Key, Panel, clip, round_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings
 from accelbench.results.arm_table import Row, rows_of
@@ -31,6 +23,7 @@ _KIND = "time-to-accuracy"
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MOST_RULES = len(_MARKERS)
 _HEADROOM = 1.15
+_HEIGHT_PT = 120  # of a panel
 _DRAWN = {
     "at": "batch size",
     "rule": "rule",
@@ -53,22 +46,22 @@ def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
     title = f"{format_subject(found.workload, found.held)}: {found.sentence}"
     labels = name_once(found.rules)
     rules = [found.arms[found.arms["rule"] == rule] for rule in found.rules[:_MOST_RULES]]
-    with new_figure(2, height_in=4.3, title=title) as (figure, (above, below)):
-        for place, arms in enumerate(rules):
-            look: dict[str, Any] = {"color": PALETTE[place], "marker": _MARKERS[place], "markersize": 6}
-            above.plot(arms["at"], arms["images_per_s"], linestyle="", **look)
-            below.plot(arms["at"], arms["s_per_item"], label=clip(labels[place]), **look)
-        above.plot(found.throughputs, color=INK, linewidth=0.8, zorder=1)
-        above.set(ylim=(0, _HEADROOM * found.throughputs.max()), ylabel="images per second")
-        below.set(ylim=(0, _HEADROOM * found.reached["s_per_item"].max()), ylabel="time to accuracy")
-        _mark_missed(below, rules)
-        below.set(xscale="log", xlabel="batch size (log)")
-        below.xaxis.set_major_locator(FixedLocator(sorted(set(found.arms["at"]))))
-        write_ticks(below.xaxis, units.count)
-        write_ticks(above.yaxis, units.short)
-        write_ticks(below.yaxis, units.seconds)
-        if any(found.rules):
-            below.legend(loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=3)
+    keys = [
+        Key(label=clip(labels[place]), colour=PALETTE[place], marker=_MARKERS[place], line=True)
+        for place in range(len(rules))
+    ]
+    x = _sizes_axis(sorted({float(size) for size in found.arms["at"]}))
+    most = _HEADROOM * float(found.throughputs.max())
+    images = Axis(low=0, high=most, label="images per second", ticks=ticks(round_places(0, most), units.short))
+    longest_s = _HEADROOM * float(found.reached["s_per_item"].max())
+    times = Axis(
+        low=0, high=longest_s, label="time to accuracy", ticks=ticks(round_places(0, longest_s), units.seconds)
+    )
+    above = Panel(x=x, y=images, height_pt=_HEIGHT_PT)
+    above.line(zip(found.throughputs.index.tolist(), found.throughputs.tolist(), strict=True), width=0.8)
+    below = Panel(x=replace(x, label="batch size (log)"), y=times, height_pt=_HEIGHT_PT)
+    for arms, key in zip(rules, keys, strict=True):
+        _draw(above, below, rows_of(arms), key)
     columns = [name for name in _DRAWN if name in found.arms]
     return FigureWithData(
         kind=_KIND,
@@ -78,17 +71,26 @@ def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
         note=_note(found),
         data=found.arms[columns].rename(columns=_DRAWN),
         about=(found.framework, found.arms["switched"].iloc[0]),
-        figure=figure,
+        figure=Chart(title=title, panels=[above, below], legend=keys if any(found.rules) else [], columns=3),
     )
 
 
-def _mark_missed(axes: Axes, rules: list[pd.DataFrame]) -> None:
-    """Put a cross on top where an accuracy was missed."""
-    top = axes.get_ylim()[1]
-    for place, arms in enumerate(rules):
-        sizes = arms["at"][arms["missed"]]
-        look: Any = {"marker": "X", "markersize": 9, "color": PALETTE[place], "linestyle": "", "clip_on": False}
-        axes.plot(sizes, [top] * len(sizes), **look)
+def _sizes_axis(sizes: Sequence[float]) -> Axis:
+    room = max(sizes[-1] / sizes[0], 2.0) ** 0.05
+    return Axis(low=sizes[0] / room, high=sizes[-1] * room, kind="log", ticks=ticks(sizes, units.count))
+
+
+def _draw(above: Panel, below: Panel, arms: Sequence[Row], look: Key) -> None:
+    """Draw the rate and the time of each batch size, and a cross on top where the accuracy was missed."""
+    times = [(row["at"], row["s_per_item"]) for row in arms if row["s_per_item"] is not None]
+    below.line(times, look.colour)
+    for row in arms:
+        if row["images_per_s"] is not None:
+            above.mark(row["at"], row["images_per_s"], look.marker, look.colour, size=6, title=_detail(row))
+        if row["s_per_item"] is not None:
+            below.mark(row["at"], row["s_per_item"], look.marker, look.colour, size=6, title=_detail(row))
+        if row["missed"]:
+            below.mark(row["at"], below.y.high, "X", look.colour, size=9, title=_detail(row))
 
 
 def _note(found: TimeToAccuracy) -> str:
