@@ -29,10 +29,35 @@ _LONGEST = 4  # kinds of time that a sentence names
 
 def describe_machine(identity: Identity) -> str:
     """Return the machine's processor, memory and GPUs."""
+    cores = units.plural(identity.cpu_cores, "core")
+    return f"{identity.cpu_model}, {cores}, {identity.memory_gib} GiB of memory, {_describe_gpus(identity)}"
+
+
+def _describe_gpus(identity: Identity) -> str:
     gpus = Counter((gpu.name, gpu.memory_gib) for gpu in identity.gpus)
     each = [f"{f'{count} × ' if count > 1 else ''}{name} ({gib} GiB)" for (name, gib), count in gpus.items()]
-    cores = units.plural(identity.cpu_cores, "core")
-    return f"{identity.cpu_model}, {cores}, {identity.memory_gib} GiB of memory, {' and '.join(each) or 'no GPU'}"
+    return " and ".join(each) or "no GPU"
+
+
+def describe_card(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield the machine and what measured it, as names with short texts."""
+    identity, configuration = run.environment.identity, run.environment.configuration
+    yield "Processor", f"{identity.cpu_model}, {units.plural(identity.cpu_cores, 'core')}"
+    yield "Accelerator", _describe_gpus(identity)
+    yield "Memory", f"{identity.memory_gib} GiB"
+    libraries = {name: name.removesuffix(".version") for name in configuration if name.endswith(".version")}
+    frameworks = [
+        f"{_HEADINGS.get(library, library)} {configuration[name]}"
+        for name, library in libraries.items()
+        if library in {trial.framework for trial in run.trials}
+    ]
+    for name, text in (
+        ("System", ", ".join(filter(None, (configuration.get("os"), configuration.get("python"))))),
+        ("Frameworks", ", ".join(frameworks)),
+        ("Measuring took", units.minutes(sum(run.spent_s.values())) if run.spent_s else ""),
+    ):
+        if text:
+            yield name, text
 
 
 def describe_software(environment: Environment) -> str:

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelbench import units
-from accelbench.history.observations import History
 from accelbench.locations import Published, join_location, local_path, publish
+from accelbench.report.card import badge, card, has_card
 from accelbench.report.certificate import CertificateSummary, summarize_certificate
 from accelbench.report.exports import as_parquet, export_effects, format_csv
 from accelbench.report.figures import draw
 from accelbench.report.figures.drawing import FigureWithData
-from accelbench.report.history_section import HistorySection, summarize_history
 from accelbench.report.labels import Anchors, describe_caches, format_taken, unique_labels
 from accelbench.report.machine import (
+    describe_card,
     describe_ceilings,
     describe_configuration,
     describe_disturbance,
@@ -24,6 +25,7 @@ from accelbench.report.machine import (
     describe_software,
     describe_time,
 )
+from accelbench.report.overview import overview
 from accelbench.report.render import Content, render_template
 from accelbench.report.sections import (
     technique_sections,
@@ -31,7 +33,6 @@ from accelbench.report.sections import (
     trial_sections,
     workload_sections,
 )
-from accelbench.report.side_by_side import SideBySide, side_by_side
 from accelbench.report.statements import (
     circumstances,
     group_doubts,
@@ -54,7 +55,12 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
     figures = [replace(figure, name=f"{anchors.prefix}{figure.name}") for figure in draw(findings)]
     stated, limits = state_findings(chosen, around), list(thresholds(findings))
     techniques = technique_sections(
-        findings.effect_rows, figures, anchors, findings=stated, thresholds=limits, around=around
+        [row for row in rows if not row["baseline"]],
+        figures,
+        anchors,
+        findings=stated,
+        thresholds=limits,
+        around=around,
     )
     with_section = {(each["framework"], each["technique"]) for each in techniques}
     return Content(
@@ -62,6 +68,8 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
         taken=format_taken(findings.result),
         anchors=anchors,
         machine=describe_machine(run.environment.identity),
+        card=list(describe_card(run)),
+        overview=overview(rows, anchors),
         certificate=certificate,
         software=describe_software(run.environment),
         disturbance=[*filter(None, [findings.odd_visits]), *describe_disturbance(run)],
@@ -94,6 +102,11 @@ def _counted(findings: Findings) -> str:
     return count_comparisons(sizes, (row["verdict"] for row in found))
 
 
+if TYPE_CHECKING:  # what compares runs loads SciPy, so it loads only where there are several
+    from accelbench.history.observations import History
+    from accelbench.report.history_section import HistorySection
+    from accelbench.report.side_by_side import SideBySide
+
 TITLE = "Which acceleration techniques pay here?"
 _LONGEST_NAME = 100  # characters of the names of several runs
 Certificates = Mapping[str, MachineCertificates]  # by machine
@@ -110,7 +123,8 @@ def write_report(
 
     ``history`` is that of other runs. Of one run it adds what changed over time; several runs are compared with the
     first, and the history shows how much unchanged runs differ. Beside ``index.html`` and the figures stand
-    ``summary.md`` and the effects as ``effects.csv`` and ``effects.parquet``.
+    ``summary.md``, the effects as ``effects.csv`` and ``effects.parquet``, and the first run's card and badge, which
+    a README can show.
 
     Raises:
         BadInput: the folder cannot be written.
@@ -130,8 +144,9 @@ def publish_report(
     place = join_location(output, folder_name([each.result for each in runs]))
     folder = local_path(place)
     content = _page(runs, folder, certificates, title or TITLE, history)
-    table = export_effects(runs)
+    table, first = export_effects(runs), runs[0]
     texts = {
+        **({"card.svg": card(first), "badge.svg": badge(first)} if has_card(first) else {}),
         **{f"figures/{figure.name}.svg": figure.svg for figure in _figures(content)},
         "summary.md": as_markdown(runs, certificates, title or TITLE, content["beside"], content["over_time"]),
         "effects.csv": format_csv(table),
@@ -167,8 +182,14 @@ def _around(
 ) -> tuple[SideBySide | None, HistorySection | None]:
     """Return what several runs show side by side, and what one run shows over time."""
     if len(runs) > 1:
+        from accelbench.report.side_by_side import side_by_side
+
         return side_by_side(runs, history), None
-    return None, summarize_history(history, draw=draw) if history else None
+    if history is None:
+        return None, None
+    from accelbench.report.history_section import summarize_history
+
+    return None, summarize_history(history, draw=draw)
 
 
 def _figures(page: Content) -> Iterator[FigureWithData]:

@@ -21,6 +21,7 @@ from accelbench.report.statements import (
     describe_open_verdict,
     explain_break_even,
     explain_undecided,
+    group_unmeasured,
 )
 from accelbench.report.tables import tabulate_effects, tabulate_trial
 from accelbench.report.verdicts import count_comparisons
@@ -33,7 +34,7 @@ _BEST = 3  # techniques that pay on a workload; all of its effects stand in its 
 
 
 def technique_sections(
-    effects: Sequence[Row],
+    arms: Sequence[Row],
     figures: Sequence[FigureWithData],
     anchors: Anchors,
     *,
@@ -41,11 +42,12 @@ def technique_sections(
     thresholds: Sequence[Threshold],
     around: Circumstances,
 ) -> list[Content]:
-    """Return a section for each technique with an effect, framework by framework.
+    """Return a section for each technique that was asked for, framework by framework.
 
-    ``summary`` is what it is, ``names`` are what else it is called, and ``recipes`` are what a user writes for its
-    levels, apart from what the statement shows. ``statement`` is None for a technique that only explains;
-    ``open_questions`` say of each undecided effect what would decide it.
+    ``reasons`` say why some of its arms have no speed. ``summary`` is what it is, ``names`` are what else it is called,
+    and ``recipes`` are what a user writes for its levels, apart from what the statement shows. ``statement`` is None
+    for a technique that only explains or has no speed; ``open_questions`` say of each undecided effect what would
+    decide it.
     """
     stated = {(each.framework, each.technique): each for part in findings for each in part.statements}
     return [
@@ -53,17 +55,19 @@ def technique_sections(
             anchor=anchors.technique(framework, technique),
             framework=framework,
             technique=technique,
-            summary=found[0]["about"],
+            summary=candidates[0]["about"],
+            reasons=group_unmeasured(candidates),
             counted=_counted(found),
             statement=stated.get((framework, technique)),
             thresholds=[each.sentence for each in thresholds if each.about == (framework, technique)],
             open_questions=_open_questions(found, around),
-            names=_names(found, technique),
-            recipes=_recipes(found, stated.get((framework, technique))),
+            names=_names(candidates, technique),
+            recipes=_recipes(candidates, stated.get((framework, technique))),
             figures=[figure for figure in figures if figure.about == (framework, technique)],
             effects=tabulate_effects(found),
         )
-        for (framework, technique), found in group_by_technique(effects).items()
+        for (framework, technique), candidates in group_by_technique(arms).items()
+        for found in [[row for row in candidates if row["speedup"] is not None]]
     ]
 
 

@@ -12,7 +12,7 @@ from accelbench.certainty import LONGEST_S, rank, times_the_pairs, what_would_de
 from accelbench.results.arm_table import Row, group_by_technique
 from accelbench.results.tradeoffs import break_even, noise_of
 from accelbench.schema.reasons import Reason, describe, kind_of
-from accelbench.schema.result import Run
+from accelbench.schema.result import PYTHON_LOOPS, Run
 from accelbench.schema.verdict import possible_verdicts
 from accelbench.text import format_baseline, format_levels, format_place, join_names
 
@@ -245,11 +245,15 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictGroup:
-    """The statements of one verdict; ``mixed`` are those of techniques that pay but slow something down as well."""
+    """The statements of one verdict, and the effect that each of them is about.
+
+    ``mixed`` are statements of techniques that pay but slow something down as well.
+    """
 
     verdict: str
     heading: str
     statements: list[Statement]
+    effects: list[Row]
     mixed: list[Statement]
 
     @property
@@ -264,21 +268,40 @@ class VerdictGroup:
 
 
 def state_findings(effects: Sequence[Row], around: Circumstances) -> list[VerdictGroup]:
-    """Return one statement per technique and framework, by verdict, the surest gain or loss first.
+    """Return one statement per technique and framework, by verdict, what a normal program gains most from first.
 
-    Doubtful effects come last; of the undecided ones, those that few more pairs would decide come first.
+    What pays is sorted by the gain that is sure on the average of its workloads; there, what only a loop in Python
+    gains comes last, and doubtful effects after it. What slows down is sorted by the surest loss, and what is undecided
+    by how few more pairs would decide it.
     """
-    stated = [_state(rows, around) for rows in group_by_technique(effects).values()]
-    stated.sort(key=lambda each: _rank(each[0], around))
+    techniques = [(rows, *_state(rows, around)) for rows in group_by_technique(effects).values()]
+    techniques.sort(key=lambda each: _order(each[0], each[1], around))
+    stated = [(chosen, statement) for _, chosen, statement in techniques]
     return [
         VerdictGroup(
             verdict=verdict,
             heading=heading,
             statements=[each for _, each in stated if each.verdict == verdict],
+            effects=[row for row, each in stated if each.verdict == verdict],
             mixed=[each for _, each in stated if each.slows and verdict == "slower"],
         )
         for verdict, heading in _HEADINGS.items()
     ]
+
+
+def _order(rows: Sequence[Row], chosen: Row, around: Circumstances) -> tuple[bool, bool, float]:
+    """Return the key by which techniques are sorted, given all effects of each and the one that is spoken of."""
+    doubtful, strength = _rank(chosen, around)
+    if chosen["verdict"] == "faster":
+        strength = -_average_gain([row for row in rows if row["level"] == chosen["level"]])
+    return doubtful, chosen["group"] == PYTHON_LOOPS, strength
+
+
+def _average_gain(rows: Sequence[Row]) -> float:
+    """Return the logarithm of the speedup that is sure on the average of these effects."""
+    sure = [math.log(row["low"]) for row in rows if row["verdict"] == "faster"]
+    sure += [math.log(row["high"]) for row in rows if row["verdict"] == "slower"]
+    return math.fsum(sure) / len(rows)
 
 
 def choose_surest(rows: Sequence[Row], around: Circumstances) -> list[Row]:

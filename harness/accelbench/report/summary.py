@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from accelbench import units
 from accelbench.report.certificate import NO_CERTIFICATE, describe_certificate, describe_changes
-from accelbench.report.history_section import HistorySection
 from accelbench.report.labels import describe_caches, format_taken, unique_labels
 from accelbench.report.machine import describe_machine
 from accelbench.report.render import Content, render_template
-from accelbench.report.side_by_side import SideBySide
 from accelbench.report.statements import Circumstances, choose_surest, circumstances, describe_price
 from accelbench.report.verdicts import GLYPHS, count_comparisons
 from accelbench.results import Findings, Result
@@ -21,6 +20,10 @@ from accelbench.results.certificates import MachineCertificates
 from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
 from accelbench.text import format_baseline, format_case, format_place
+
+if TYPE_CHECKING:
+    from accelbench.report.history_section import HistorySection
+    from accelbench.report.side_by_side import SideBySide
 
 # Rows that one reads in a pull request, and ladders and their rungs.
 _MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4

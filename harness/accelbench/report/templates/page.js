@@ -136,7 +136,8 @@
       list.querySelector("a")?.click();
     });
     field.addEventListener("input", find);
-    main.prepend(box);
+    const first = main.querySelector(".first");
+    if (first) first.after(box); else main.prepend(box);
   };
 
   // A link leads to an id and may carry a filter, such as #effects?verdict=faster. What is closed around it opens.
