@@ -82,6 +82,7 @@ def learning_rate_scaling(build: Build, level: str) -> Arm:
 for _framework in ("torch", "tensorflow"):
     technique(
         _framework,
+        group="batch size",
         aliases=("linear scaling rule", "square root scaling", "learning rate", "large-batch training"),
         levels=("none", "sqrt", "linear"),
         same_output=False,
