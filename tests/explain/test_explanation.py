@@ -8,7 +8,7 @@ import pytest
 from accelbench.explain import as_json, as_markdown, as_text
 from accelbench.explain.causes import find_causes
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import plan_parts, read_part
+from accelbench.explain.parts import left_out, plan_parts, read_part
 from accelbench.explain.prediction import predict
 from accelbench.explain.profile import Line, Operator, Profile, Share
 from accelbench.schema.result import ArmRecord, Effect
@@ -72,6 +72,13 @@ def test_what_the_pairs_do_not_tell_is_said_and_nothing_else_is_claimed():
     assert "The pairs do not tell what binds" in text
     assert "too few pairs" in text
     assert "will not help" not in text
+
+
+def test_without_time_for_the_pairs_nothing_is_claimed_of_them():
+    text = as_text(explained(*(left_out(*part) for part in plan_parts(PROFILE))))
+    assert "Nothing could be taken off the program" in text
+    assert "the budget is too short for it: raise --budget" in text
+    assert "will not help: " not in text
 
 
 def test_a_remedy_that_makes_it_slower_is_said_to():

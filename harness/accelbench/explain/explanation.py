@@ -140,7 +140,9 @@ def _paragraph(explanation: Explanation) -> str:
 
 def _found(explanation: Explanation) -> Iterator[str]:
     causes = explanation.causes
-    if not causes and any(part.is_open for part in explanation.parts):
+    if explanation.parts and all(part.share is None for part in explanation.parts):
+        yield "nothing could be taken off the program, for the reasons below, so the pairs do not tell what binds"
+    elif not causes and any(part.is_open for part in explanation.parts):
         yield "the pairs do not tell what binds; a longer --budget, or a quieter machine, may"
     elif not causes:
         yield (

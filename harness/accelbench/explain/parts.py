@@ -138,6 +138,11 @@ def baseline_of(parts: list[tuple[str, Levels]]) -> Levels:
     return {name: "none" if name == TAKEN_OFF.name else AS_IS for name in names}
 
 
+def left_out(name: str, levels: Levels) -> Part:
+    """Return a part for which there was no time."""
+    return Part(name=name.removesuffix(DONE_TWICE), levels=levels, reason=TOO_LATE)
+
+
 def read_part(name: str, levels: Levels, arm: ArmRecord) -> Part:
     """Return what the arm without a part says of it."""
     effect = arm.effect

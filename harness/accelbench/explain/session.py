@@ -16,13 +16,12 @@ from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
-    DONE_TWICE,
     TAKEN_OFF,
-    TOO_LATE,
     Part,
     baseline_of,
     build_without,
     complete,
+    left_out,
     plan_parts,
     read_part,
 )
@@ -32,7 +31,6 @@ from accelbench.explain.why import Reasons
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
-from accelbench.units import minutes
 
 PARTS_SHARE = 0.6  # of the time that the profile leaves; the rest goes to what may help
 OVERHEAD = 1.6  # times its measuring, that an arm takes with its build and its checks
@@ -65,7 +63,7 @@ def explain(
 
     Raises:
         BadInput: the program cannot be built.
-        Unavailable: the framework is not installed, or the budget was over before anything was measured.
+        Unavailable: the framework is not installed, or the program does not run.
     """
     pool = Pool(Plan())
     try:
@@ -95,13 +93,11 @@ def _explain(request: Request, pool: Pool, report: Callable[[str], None], on_pro
         except KeyboardInterrupt:
             if not limit.is_over:
                 raise
-            raise Unavailable(
-                f"the budget of {minutes(request.budget_s)} was over before anything was compared with your program; "
-                f"give it more time, such as --budget {round(3 * request.budget_s)}s"
-            ) from None
+            parts = [left_out(*part) for part in planned]
         causes = find_causes(profile, parts, ceilings)
         remedies: list[Part] = []
-        if tries := plan_remedies(profile, parts, causes):
+        tries = [] if limit.is_over else plan_remedies(profile, parts, causes)
+        if tries:
             report(f"trying {len(tries)} things that may help")
             try:
                 remedies = measure(tries, end_s - time.monotonic())
@@ -251,9 +247,7 @@ class _Measurement:
         items = items or self._profile.items
         needed_s = 2 * PAIRS * self._profile.seconds * items / self._profile.items
         most = max(1, int(budget_s / OVERHEAD / needed_s) - 1)
-        late = [
-            Part(name=name.removesuffix(DONE_TWICE), levels=levels, reason=TOO_LATE) for name, levels in parts[most:]
-        ]
+        late = [left_out(*part) for part in parts[most:]]
         parts = parts[:most]
         baseline = baseline_of([*parts])
         arms = (baseline, *(complete(levels, baseline) for _, levels in parts))

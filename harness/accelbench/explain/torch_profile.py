@@ -28,7 +28,7 @@ from accelbench.workloads.torch.training_step import ProgramTask
 from accelbench.workloads.torch.user_loader import UserLoader
 
 WARM_ITERATIONS, PASSES = 2, 5
-LONGEST_S = 15.0  # of the passes under the profiler
+LONGEST_S = 6.0  # of the passes under the profiler
 LOADER = "enumerate(DataLoader)"
 COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
 PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::Half": "fp16"}
