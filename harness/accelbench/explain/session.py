@@ -86,24 +86,22 @@ def _explain(request: Request, pool: Pool, report: Callable[[str], None], on_pro
     end_s = start_s + request.budget_s
     planned = plan_parts(profile)
     report(f"taking {len(planned)} parts off it, one at a time")
-    with TimeLimit(start_s + LONGEST * request.budget_s - time.monotonic()) as limit:
-        try:
-            left_s = end_s - time.monotonic()
-            parts = measure(planned, PARTS_SHARE * left_s, items=few_items(profile)) if planned else []
-        except KeyboardInterrupt:
-            if not limit.is_over:
-                raise
-            parts = [left_out(*part) for part in planned]
-        causes = find_causes(profile, parts, ceilings)
-        remedies: list[Part] = []
-        tries = [] if limit.is_over else plan_remedies(profile, parts, causes)
-        if tries:
-            report(f"trying {len(tries)} things that may help")
-            try:
-                remedies = measure(tries, end_s - time.monotonic())
-            except KeyboardInterrupt:
-                if not limit.is_over:
-                    raise
+    parts, remedies = [left_out(*part) for part in planned], list[Part]()
+    most_s = start_s + LONGEST * request.budget_s - time.monotonic()
+    limit = TimeLimit(most_s)
+    try:
+        if most_s > LEAST_S:
+            with limit:
+                left_s = end_s - time.monotonic()
+                if planned:
+                    parts = measure(planned, PARTS_SHARE * left_s, items=few_items(profile))
+                if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings)):
+                    report(f"trying {len(tries)} things that may help")
+                    remedies = measure(tries, end_s - time.monotonic())
+    except KeyboardInterrupt:
+        if not limit.is_over:
+            raise
+    causes = find_causes(profile, parts, ceilings)
     return Explanation(
         workload=request.workload.name,
         unit=request.workload.unit,
