@@ -22,7 +22,6 @@ import cloudpickle
 
 from accelbench.core import OnProgress, Trial
 from accelbench.errors import AccelbenchError
-from accelbench.frameworks.protocol import KERNEL_CACHES
 from accelbench.measuring.workers.interpreter import STARTING_S, find_interpreter
 from accelbench.measuring.workers.unpicklable import why_unpicklable
 from accelbench.schema.reasons import Reason, reason
@@ -125,6 +124,8 @@ class Worker:
         self.environment = dict(environment)
         self.interpreter = find_interpreter(framework)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the worker
+        from accelbench.frameworks.protocol import KERNEL_CACHES  # here: NumPy, which most pytest sessions do without
+
         self._caches = tempfile.TemporaryDirectory(prefix="accelbench-kernels-", ignore_cleanup_errors=True)
         caches = {name: str(Path(self._caches.name, name.lower())) for name in KERNEL_CACHES.get(framework, ())}
         self._kills_before = _memory_kills()
