@@ -108,8 +108,9 @@ def quick_run(page: Path, run: CommittedRun) -> Iterator[str]:
 
 
 def picture(page: Path, _: CommittedRun) -> Iterator[str]:
-    """Yield the README's picture."""
-    yield _picture("Mixed precision on several models: each speedup with its interval.", "effects-amp-torch.svg", page)
+    """Yield the README's picture: what pays most on the machine of the quick run, and what slows down most."""
+    card = CHECKOUT / REPORT / "card.svg"
+    yield f"![What pays most on one machine, and what slows down most, with intervals.]({_link(card, page)})"
 
 
 def bundle(page: Path, run: CommittedRun) -> Iterator[str]:
