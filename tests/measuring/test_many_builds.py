@@ -141,7 +141,7 @@ def test_the_fewest_builds_are_made_even_where_they_take_longer_than_the_budget(
 
 
 def test_arms_whose_building_leaves_no_time_are_built_once_and_the_budget_that_suffices_is_known() -> None:
-    layouts = Layouts(1, step_s=1e-3, build_s=0.3)
+    layouts = Layouts(1, step_s=1e-3, build_s=0.3, spread=0.001)
     referee = layouts.referee()
     referee.play([layouts.arm(0), layouts.arm(1)])
     assert (len(layouts.built), referee.spreads) == (1, False)
