@@ -3,7 +3,6 @@
 import json
 import random
 import re
-from importlib import import_module
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,6 +10,7 @@ from click.testing import CliRunner
 from runs import arm, effect, run, save, trial
 
 from accelbench.cli import main
+from accelbench.results import load
 
 WORKLOADS = ("mlp", "cnn", "bert", "vit")
 HOSTILE = "<b>|a|\n::error::x%0A\x1b[31m@all"
@@ -202,16 +202,12 @@ def test_no_file_is_parsed_twice(command, monkeypatch):
     monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
     parsed = []
 
-    def count(place):
-        original = import_module(place).from_json
+    original = load.from_json
 
-        def counted(document, *, source):
-            parsed.append(source)
-            return original(document, source=source)
+    def counted(document, *, source):
+        parsed.append(source)
+        return original(document, source=source)
 
-        monkeypatch.setattr(f"{place}.from_json", counted)
-
-    count("accelbench.history.index")
-    count("accelbench.results.load")
+    monkeypatch.setattr(load, "from_json", counted)
     CliRunner().invoke(main, [command])
     assert len(parsed) == len(set(parsed)) == 12

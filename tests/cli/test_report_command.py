@@ -35,7 +35,7 @@ def test_the_newest_run_under_results_is_reported(accelbench, tmp_path):
     assert result.exit_code == 0
     told, _, published = result.stdout.partition(" (")
     assert told == "report of results/b/0001_new.json: reports/new/index.html"
-    assert published == "wrote 4 files, left 0 unchanged)\n"
+    assert published == "wrote 6 files, left 0 unchanged)\n"
     written = {path.name for path in (tmp_path / "reports" / "new").iterdir()}
     assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet"}
 

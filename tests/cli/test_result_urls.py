@@ -44,7 +44,7 @@ def url(request, tmp_path):
 
 def test_a_report_of_a_url(accelbench, url):
     told = json.loads(accelbench("report", url, "--json").stdout)
-    assert (told["run"], told["machine"], told["wrote"], told["unchanged"]) == ("a", "example-2c-8g", 4, 0)
+    assert (told["run"], told["machine"], told["wrote"], told["unchanged"]) == ("a", "example-2c-8g", 6, 0)
 
 
 def test_a_check_of_a_url(accelbench, url):
@@ -75,8 +75,8 @@ def test_a_page_is_published_to_a_bucket_and_then_only_what_changed(accelbench, 
     save(SIMPLE, tmp_path / "results" / "0001_a.json")
     system = fsspec.filesystem("memory")
     first, again = (accelbench("report", "--output", "memory://site/pages").stdout for _ in range(2))
-    assert first.endswith("memory://site/pages/a/index.html (wrote 4 files, left 0 unchanged)\n")
-    assert again.endswith("(wrote 0 files, left 4 unchanged)\n")
+    assert first.endswith("memory://site/pages/a/index.html (wrote 6 files, left 0 unchanged)\n")
+    assert again.endswith("(wrote 0 files, left 6 unchanged)\n")
     assert b"<h1>" in system.cat("/site/pages/a/index.html")
     accelbench("report", "--output", "memory://site/pages", "--title", "Another")
     result = accelbench("report", "--output", "memory://site/pages", "--title", "Another")

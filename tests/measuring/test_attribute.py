@@ -92,7 +92,7 @@ def test_a_combination_whose_call_does_no_work_is_refused() -> None:
 
 
 def test_the_example_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "bundles.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "how-to" / "bundles.md").read_text()
     (example,) = (
         block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "accelbench.attribute" in block
     )
