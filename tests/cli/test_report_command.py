@@ -37,7 +37,7 @@ def test_the_newest_run_under_results_is_reported(accelbench, tmp_path):
     assert told == "report of results/b/0001_new.json: reports/new/index.html"
     assert published == "wrote 6 files, left 0 unchanged)\n"
     written = {path.name for path in (tmp_path / "reports" / "new").iterdir()}
-    assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet"}
+    assert written == {"index.html", "summary.md", "effects.csv", "effects.parquet", "card.svg", "badge.svg"}
 
 
 def test_the_last_run_is_found_without_settings_and_git_does_not_see_the_report(accelbench, tmp_path):

@@ -136,7 +136,7 @@ def test_dark_is_dark_and_paper_is_white(browser, real):
 def test_paper_holds_the_picture_and_the_answer_on_two_pages(browser, real, tmp_path):
     with visit(browser, real) as it:
         it.page.emulate_media(media="print")
-        assert it.page.locator(".first").is_visible()
+        assert it.page.locator("section.first").is_visible()
         assert not it.page.locator("#effects").is_visible()
         paper = it.page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 2
