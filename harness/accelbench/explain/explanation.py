@@ -129,7 +129,7 @@ def _speed(explanation: Explanation) -> str:
 
 def _paragraph(explanation: Explanation) -> str:
     sentences = [
-        *_found(explanation),
+        *_state_causes(explanation),
         *_far(explanation),
         *_helped(explanation),
         *_in_vain(explanation),
@@ -138,7 +138,7 @@ def _paragraph(explanation: Explanation) -> str:
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
-def _found(explanation: Explanation) -> Iterator[str]:
+def _state_causes(explanation: Explanation) -> Iterator[str]:
     causes = explanation.causes
     if explanation.parts and all(part.share is None for part in explanation.parts):
         yield "nothing could be taken off the program, for the reasons below, so the pairs do not tell what binds"

@@ -172,14 +172,14 @@ def _marks(effects: Sequence[Row], axis: Scale) -> list[EffectMark]:
                 interval=f"M{low} {y:g}H{high}",
                 point=f"M{x} {y:g}{arrow or 'h0'}",
                 kind="beyond" if arrow else "point",
-                title=f"{row['level']} on {format_place(row['workload'], _held(row))}: "
+                title=f"{row['level']} on {format_place(row['workload'], _settings_of(row))}: "
                 f"{units.ratio(row['speedup'], row['low'], row['high'])}, {row['verdict']}",
             )
         )
     return marks
 
 
-def _held(row: Row) -> str:
+def _settings_of(row: Row) -> str:
     return ", ".join(f"{name} {value}" for name, value in {**row["problem"], **row["fixed"]}.items())
 
 
