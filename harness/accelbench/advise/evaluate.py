@@ -21,8 +21,8 @@ SHARED_FAILURES = (*WORKER_LOST, "out-of-memory")  # one arm may cause this for 
 THREE_PAIRS_ALPHA = 0.5  # three pairs of one sign reject a fair coin at this level: the fewest that a look takes
 PRECISE = 0.1  # half-width of an interval at which a decided comparison gets no more pairs
 ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
-JUDGED_BUILDS = 2  # within a look that judges, so that there is a spread between builds
-REBUILDING_SHARE = 0.5  # of a look at most is spent on building once more
+MOST_BUILDS = 4  # within a look that judges: the spread between two builds alone would say too little
+REBUILDING_SHARE = 0.5  # of a look at most is spent on building again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Evaluator:
     ) -> list[dict[Configuration, Observation]]:
         """Time configurations as ``__call__`` does, but until each has a verdict or its seconds have passed.
 
-        The fewest pairs that decide are timed in any case, in two builds if that is quick. Outputs are compared;
+        The fewest pairs that decide are timed in any case, in up to four builds if that is quick. Outputs are compared;
         what only the first visit of a trial measures, such as memory, is left to the configurations that pay.
         """
         return self._evaluate(
@@ -113,17 +113,20 @@ class Evaluator:
     def _deciding_plan(
         self, configurations: Sequence[Configuration], arms: int, look_s: float, patience_s: float
     ) -> Plan:
-        is_slow = any(map(self.space.is_slow_to_start, configurations))
-        is_slow = is_slow or self.iteration.rebuild_s > REBUILDING_SHARE * look_s
+        is_built_once = len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations))
         return replace(
             self._plan(arms, look_s, patience_s),
-            builds=1 if is_slow or len(configurations) == 1 else JUDGED_BUILDS,
+            builds=1 if is_built_once else self._count_builds(look_s),
             budget_s=look_s,
             min_span_s=0.0,
             alpha=ALPHA * (arms - 1) if arms > 1 else THREE_PAIRS_ALPHA,  # nothing is decided about a lone one
             noise=SAME,
             half_width=PRECISE,
         )
+
+    def _count_builds(self, look_s: float) -> int:
+        rebuild_s = self.iteration.rebuild_s
+        return MOST_BUILDS if not rebuild_s else min(MOST_BUILDS, 1 + int(REBUILDING_SHARE * look_s / rebuild_s))
 
     def _plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
         return replace(
