@@ -91,6 +91,10 @@ class Observations:
         """Whether the elimination has begun."""
         return self._finalists > 0
 
+    def is_raced(self, configuration: Configuration) -> bool:
+        """Whether a trial of the elimination timed this configuration."""
+        return any(configuration in trial for trial in self.final_trials)
+
     def begin_elimination(self, finalists: int) -> None:
         """Base estimates and judgements on trials from now on, which did not decide who became a finalist."""
         self._finalists = finalists
@@ -121,14 +125,17 @@ class Observations:
         """Return the judgement of one candidate against the baseline, or None where no trial had both.
 
         The trials of the elimination decide, where there are any, since earlier ones chose the finalists. What is
-        judged whether or not it was chosen rests on ``every_trial``. The spread between builds is that of all trials;
-        where too few of them tell it, the judgement holds for the builds that were timed.
+        judged whether or not it was chosen rests on ``every_trial``. The spread between builds is that of all trials,
+        or of those before the elimination for a candidate that was not in it; where too few of them tell it, the
+        judgement holds for the builds that were timed.
         """
-        shared = [] if every_trial else _log_ratios_of(self.final_trials, candidate, self.baseline)
-        shared = shared or _log_ratios_of(self.trials, candidate, self.baseline)
+        is_raced = self.is_raced(candidate)
+        rests_on_race = is_raced and not every_trial
+        shared = _log_ratios_of(self.final_trials if rests_on_race else self.trials, candidate, self.baseline)
         if not any(map(len, shared)):
             return None
-        spread = spread_between(self.trials) if every_trial else self._spread()
+        before_race = self.trials[: len(self.trials) - len(self.final_trials)]
+        spread = self._spread() if rests_on_race else spread_between(self.trials if is_raced else before_race)
         if spread.freedom < MIN_FREEDOM:
             return judge_groups([np.concatenate(shared)], alpha=alpha, noise=noise)
         return judge_groups(shared, alpha=alpha, noise=noise, spread=spread)

@@ -147,6 +147,7 @@ class ProgramSearch(Search):
     weighs them for memory. The budget starts at ``start_s``, with the start of the worker. ``iteration`` is what the
     evaluations time, and ``limit`` ends one that takes too long. ``untried`` maps techniques that there was no time to
     try alone to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of a trial.
+    ``left_before_race`` are the configurations that nothing spoke against when the race began.
     """
 
     judge: Evaluate
@@ -156,6 +157,7 @@ class ProgramSearch(Search):
     limit: Callable[[float], TimeLimit] = TimeLimit
     untried: dict[Configuration, float] = field(default_factory=dict, init=False)
     is_cut_short: bool = field(default=False, init=False)
+    left_before_race: list[Configuration] = field(default_factory=list, init=False)
 
     def _search(self) -> None:
         self._try_baseline()
@@ -336,6 +338,7 @@ class ProgramSearch(Search):
 
     def _race(self) -> None:
         """Time the best again in fresh builds, beside the program, and drop what is shown to be slower."""
+        self.left_before_race = self.observations.rank()
         finalists = [each for each in self._choose_finalists() if each != self.space.baseline]
         if not finalists:
             return
@@ -367,9 +370,13 @@ class ProgramSearch(Search):
     def _choose_simplest(self) -> Configuration:
         """Return the fastest that is shown to be faster, or one with less switched that is as fast.
 
-        If none is shown to be, the fastest that seems to pay; the program as it stands if none does.
+        If the race leaves none, the fastest that had been shown to be faster before it, and was not raced. If there is
+        none, the fastest that seems to pay; the program as it stands if none does.
         """
-        ranking = [each for each in self.observations.rank() if self._is_shown_faster(each)]
+        ranking = list(filter(self._is_shown_faster, self.observations.rank()))
+        if not ranking and self.find_objection is None:
+            not_raced = (each for each in self.left_before_race if not self.observations.is_raced(each))
+            ranking = [each for each in not_raced if self._is_shown_faster(each) and self._keeps_limits(each)]
         if ranking:
             least = self.observations.estimate(ranking[0]) - math.log1p(NOISE)
             equals = [each for each in ranking if self.observations.estimate(each) >= least]
@@ -382,6 +389,10 @@ class ProgramSearch(Search):
     def _is_shown_faster(self, configuration: Configuration) -> bool:
         gain = self.judge_gain(configuration)
         return gain is not None and gain.verdict == "faster"
+
+    def _keeps_limits(self, configuration: Configuration) -> bool:
+        look = self.observations.first_looks[configuration]
+        return not self.limits.find_violation(look.memory_bytes, look.error)
 
     def _judge_over_baseline(self, group: list[Configuration], look_s: float, share: float) -> None:
         """Time a group beside the program; what is slow to start, no longer than this share of the budget has room."""
