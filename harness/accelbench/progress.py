@@ -197,16 +197,16 @@ class SearchProgress:
         self._print(LONGEST_SILENCE_S)
 
     def _line(self) -> Text:
-        return _one_line(" · ".join(filter(None, (self._left(), self._text, self._phase))))
+        return _one_line(" · ".join(filter(None, (self._format_left(), self._text, self._phase))))
 
     def _print(self, least_s: float) -> None:
         """Print a line that stays unless the last one is too recent; on a terminal, the moving line shows it."""
         now_s = self._clock()
         if not self._console.is_terminal and now_s - self._printed_s >= least_s:
             self._printed_s = now_s
-            self._console.print(f"{self._left()} · {self._text}", soft_wrap=True)
+            self._console.print(f"{self._format_left()} · {self._text}", soft_wrap=True)
 
-    def _left(self) -> str:
+    def _format_left(self) -> str:
         left_s = self._ends_s - self._clock()
         return f"about {minutes(left_s)} left" if left_s > 0 else "nearly done"
 

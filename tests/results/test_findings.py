@@ -58,14 +58,6 @@ def test_an_interaction_says_what_both_do_and_what_they_promise(facts_of):
     assert [way["speedup"] for way in both["ways"]] == [1.0, 2.0, 2.0, 5.0]
 
 
-def test_a_loop_tells_what_reading_the_loss_costs_by_how_often(facts_of):
-    levels = {"every-step": (0.5, 0.4, 0.625, "slower"), "every-10": (0.9, 0.0, None, "undecided")}
-    read = [arm({"log_interval": level}, 1.0, effect=effect(*found)) for level, found in levels.items()]
-    (loop,) = facts_of(trial(arm({"log_interval": "never"}, 1.0), *read))["log_intervals"]
-    assert [(each["every"], each["time"]) for each in loop["readings"]] == [(1, 2.0), (10, pytest.approx(1 / 0.9))]
-    assert [each["time_high"] for each in loop["readings"]] == [2.5, None]
-
-
 def test_an_effect_says_over_how_many_workers_and_builds_its_interval_spans(facts_of):
     several = replace(faster(2.0), workers=5, builds=8)
     (told,) = facts_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=several)))["effects"]

@@ -195,17 +195,19 @@ def _compare(search: Search, candidate: Configuration, other: Configuration) -> 
 
 def as_json(advice: Advice) -> dict[str, Any]:
     """Return an advice as plain data; unbounded ends are null."""
-    return asdict(advice, dict_factory=_bounded)
+    return asdict(advice, dict_factory=_replace_infinity)
 
 
-def _bounded(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def _replace_infinity(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: None if value == math.inf else value for name, value in items}
 
 
 def as_text(advice: Advice) -> str:
     """Return an advice as lines: what to switch, what it gains and costs, how sure it is, and what was tried."""
-    program = (_answer, _settings, _alone, _open, _together, _present, _left_out)
-    parts = program if advice.over == "your program" else (_answer, _settings, _certainty, _tried, _left_out)
+    program = (_answer, _settings, _alone, _open, _together, _present, _format_left_out)
+    parts = (
+        program if advice.over == "your program" else (_answer, _settings, _certainty, _format_tried, _format_left_out)
+    )
     sections = ([*part(advice)] for part in parts)
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -339,7 +341,7 @@ def _certainty(advice: Advice) -> Iterator[str]:
         )
 
 
-def _tried(advice: Advice) -> Iterator[str]:
+def _format_tried(advice: Advice) -> Iterator[str]:
     yield "Tried, the fastest first:"
     for each in advice.tried[:MAX_LISTED]:
         about = speedup(each.speedup) if each.speedup is not None else "–"
@@ -358,7 +360,7 @@ def _fate(each: TriedConfiguration, advice: Advice) -> str:
     return "not yet compared with it" if advice.interrupted else "in the race to its end"
 
 
-def _left_out(advice: Advice) -> Iterator[str]:
+def _format_left_out(advice: Advice) -> Iterator[str]:
     if advice.left_out:
         yield "Left out:"
         alike: dict[str, list[str]] = {}

@@ -124,7 +124,7 @@ class SearchSpace:
         """Return the configuration that computes the same with as little switched as possible."""
         return tuple(
             axis.levels[axis.computes.index(computed)]
-            for axis, computed in zip(self.axes, self._computed(configuration), strict=True)
+            for axis, computed in zip(self.axes, self._outputs_of(configuration), strict=True)
         )
 
     def references(self) -> list[Configuration]:
@@ -194,7 +194,7 @@ class SearchSpace:
         ]
         yield from product(*choices)
 
-    def _computed(self, configuration: Configuration) -> list[str]:
+    def _outputs_of(self, configuration: Configuration) -> list[str]:
         places = zip(self.axes, configuration, strict=True)
         return [axis.computes[axis.levels.index(level)] for axis, level in places]
 

@@ -45,7 +45,7 @@ def list_entries(words: tuple[str, ...], framework: str, storage: str | None, wa
     kind = words[0] if words and words[0] in (*CATALOGUE, *MEASURED) else ""
     sought = " ".join(words[1:] if kind else words)
     if kind in MEASURED:
-        chosen = {kind: _measured(kind, sought, storage or default_results())}
+        chosen = {kind: _find_runs_or_machines(kind, sought, storage or default_results())}
     else:
         chosen = _catalogue(kind, sought, framework)
     if wanted == "json":
@@ -93,7 +93,7 @@ def _catalogue(kind: str, sought: str, framework: str) -> dict[str, Entries]:
     return chosen
 
 
-def _measured(kind: str, sought: str, location: str) -> Entries:
+def _find_runs_or_machines(kind: str, sought: str, location: str) -> Entries:
     """Return the runs at a location, the newest last, or the machines on which they were made."""
     from accelbench.core import matches
     from accelbench.history.index import load_history

@@ -140,7 +140,7 @@ class Cupy(Framework):
         begin.record(stream)
         run()
         end.record(stream)
-        queued = not _reached(begin)
+        queued = not _has_reached(begin)
         end.synchronize()
         return DeviceSpan(device_s=cupy.cuda.get_elapsed_time(begin, end) / 1000, queued=queued)
 
@@ -235,14 +235,14 @@ class Cupy(Framework):
         facts = host.configuration()
         if cupy is not None:
             facts["cupy.version"] = cupy.__version__
-            facts["cupy.built_for"] = f"CUDA {_dotted(cupy.cuda.runtime.runtimeGetVersion())}"
+            facts["cupy.built_for"] = f"CUDA {_format_version(cupy.cuda.runtime.runtimeGetVersion())}"
             facts["cupy.nvrtc"] = _nvrtc()
         if (why := unavailable()) is not None:
             return facts | {"cupy.unavailable": str(why)}
-        return facts | {"cupy.cuda_driver": _dotted(cupy.cuda.runtime.driverGetVersion())}
+        return facts | {"cupy.cuda_driver": _format_version(cupy.cuda.runtime.driverGetVersion())}
 
 
-def _reached(event: Any) -> bool:
+def _has_reached(event: Any) -> bool:
     """Return whether the device has reached an event.
 
     ``event.done`` would leave "not ready" behind as CUDA's last error, at which Thrust fails. CuPy clears an error that
@@ -274,7 +274,7 @@ def _nvrtc() -> str:
         return "not found"
 
 
-def _dotted(version: int) -> str:
+def _format_version(version: int) -> str:
     """Return CUDA's version number, such as 12040, as text, such as ``12.4``."""
     return f"{version // 1000}.{version % 1000 // 10}"
 

@@ -75,7 +75,7 @@ def arrays(
         LazyOutput: the output holds something that is computed when it is read.
         BadInput: the output holds something that cannot be compared.
     """
-    return [_as_compared(_to_numpy(part, to_numpy, own)) for part in stored_leaves(output)]
+    return [_as_float64(_to_numpy(part, to_numpy, own)) for part in stored_leaves(output)]
 
 
 def array_info(array: Any) -> ArrayInfo | None:
@@ -198,7 +198,7 @@ def _with_gaps(part: np.ma.MaskedArray) -> np.ndarray:
     return values
 
 
-def _as_compared(array: np.ndarray) -> np.ndarray:
+def _as_float64(array: np.ndarray) -> np.ndarray:
     kind = array.dtype.kind
     if kind in _EXACT_KINDS:
         return array.copy()

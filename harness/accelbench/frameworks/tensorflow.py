@@ -196,7 +196,7 @@ class TensorFlow(Framework):
         build = tf.sysconfig.get_build_info()
         return {
             "tensorflow.version": tf.__version__,
-            "tensorflow.built_for": _built_for(build),
+            "tensorflow.built_for": _build_target(build),
             "tensorflow.cudnn": str(build.get("cudnn_version")),
             "tensorflow.architectures": " ".join(build.get("cuda_compute_capabilities", ())),
             "tensorflow.intra_op_threads": str(tf.config.threading.get_intra_op_parallelism_threads() or "default"),
@@ -209,7 +209,7 @@ class TensorFlow(Framework):
         }
 
 
-def _built_for(build: Mapping[str, Any]) -> str:
+def _build_target(build: Mapping[str, Any]) -> str:
     if build.get("is_cuda_build"):
         return f"CUDA {build.get('cuda_version')}"
     return "ROCm" if build.get("is_rocm_build") else "CPU"

@@ -157,10 +157,10 @@ class Torch(Framework):
         """
         if not _accelerators():
             return 0
-        alone = next(filter(None, (_profiled(_nothing) for _ in range(_SESSIONS))), 0)
+        alone = next(filter(None, (_count_profiled(_nothing) for _ in range(_SESSIONS))), 0)
         empty = 0
         for _ in range(_SESSIONS if alone else 0):
-            counted = _profiled(run)
+            counted = _count_profiled(run)
             if counted > alone:
                 return counted - alone
             empty += counted == alone
@@ -291,7 +291,7 @@ class Torch(Framework):
             "torch.version": str(
                 torch.__version__
             ),  # its own type is a class of PyTorch, which unpickling would import
-            "torch.built_for": _built_for(),
+            "torch.built_for": _build_target(),
             "torch.cudnn": _cudnn(),
             "torch.architectures": " ".join(torch.cuda.get_arch_list()),
             "torch.cpu_capability": torch.backends.cpu.get_cpu_capability(),
@@ -309,7 +309,7 @@ def _nothing(*_: object) -> None:
     """Do nothing."""
 
 
-def _profiled(run: Callable[[], object]) -> int:
+def _count_profiled(run: Callable[[], object]) -> int:
     """Return how many kernels and copies a session of the profiler counts of ``run`` and of one test kernel."""
     activities = torch.profiler.supported_activities() - {torch.profiler.ProfilerActivity.CPU}
     if not activities:
@@ -370,7 +370,7 @@ def _peak_bytes(device: str) -> int | None:
         return None
 
 
-def _built_for() -> str:
+def _build_target() -> str:
     if torch.version.cuda:
         return f"CUDA {torch.version.cuda}"
     if torch.version.hip:

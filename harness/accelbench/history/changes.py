@@ -104,7 +104,7 @@ class _Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Tested:
+class _Test:
     """A question about a series and one answer to it, None where nothing was found, which is a finding too."""
 
     question: str
@@ -199,7 +199,7 @@ def _finite(observed: pd.DataFrame, value: str, keys: list[str], runs: pd.DataFr
     return pivot(observed, value, keys, runs["run"].tolist()).replace([np.inf, -np.inf], np.nan)
 
 
-def _test(compared: list[_Series]) -> Iterator[_Tested]:
+def _test(compared: list[_Series]) -> Iterator[_Test]:
     """Yield the answers to both questions of each series: what changed for good, and what was transient.
 
     A series that seems to change is searched again with the autocorrelation that series of its kind have. One series
@@ -225,7 +225,7 @@ def _test(compared: list[_Series]) -> Iterator[_Tested]:
         }
         for question, each in answers.items():
             for answer in tuple(each) or (None,):
-                yield _Tested(
+                yield _Test(
                     question=f"{series.kind}, {question}", series=series, segmentation=segmentation, found=answer
                 )
 
@@ -252,7 +252,7 @@ def _segments_around(at: int, segmentation: Segmentation) -> tuple[int, int]:
     return next((start, end) for (start, place), (_, end) in pairwise(pairwise(segmentation.bounds)) if place == at)
 
 
-def _describe_change(tested: _Tested, found: LevelShift | Drift) -> Change:
+def _describe_change(tested: _Test, found: LevelShift | Drift) -> Change:
     series, segmentation = tested.series, tested.segmentation
     names = list(series.values.index)
     if isinstance(found, LevelShift):

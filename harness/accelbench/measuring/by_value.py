@@ -62,12 +62,12 @@ class Prototype:
 
     def copy(self) -> Callable[[], Any]:
         """Return an equal callable whose arrays have memory of their own."""
-        copies = (_copied(memory, alignment) for memory, alignment in self._memories)
+        copies = (_copy_aligned(memory, alignment) for memory, alignment in self._memories)
         copied: Callable[[], Any] = pickle.loads(self._body, buffers=copies)
         return copied
 
 
-def _copied(memory: np.ndarray, alignment: int) -> np.ndarray:
+def _copy_aligned(memory: np.ndarray, alignment: int) -> np.ndarray:
     """Return a copy at an address that is a multiple of ``alignment``."""
     room = np.empty(memory.nbytes + alignment - 1, np.uint8)
     start = -room.ctypes.data % alignment

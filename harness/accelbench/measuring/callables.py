@@ -57,7 +57,7 @@ def require_callable(step: Any, what: str, *, is_builder: bool = False) -> None:
             f"{what} is the class {step.__name__}, whose call makes an object; give a function that does the work, or "
             f"lambda: {step.__name__}() if making the object is the work"
         )
-    code = step if isinstance(step, type) else _called(step)
+    code = step if isinstance(step, type) else _function_of(step)
     if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
         raise BadInput(
             f"{what} is an async function, whose call computes nothing until it is awaited; give a function that waits "
@@ -74,7 +74,7 @@ def require_callable(step: Any, what: str, *, is_builder: bool = False) -> None:
         raise BadInput(f"{what} needs {needs}; give a function without arguments, as in {bound}")
 
 
-def _called(step: Any) -> Any:
+def _function_of(step: Any) -> Any:
     """Return the function that a call runs, as far as it is written in Python."""
     while isinstance(step, partial):
         step = step.func
@@ -165,7 +165,7 @@ def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, BuiltinFunctionType):
         return (value.__self__,)
     if isinstance(value, FunctionType):
-        return [*_held_by_function(value)] if is_users_module(value.__module__) else ()
+        return [*_values_in_function(value)] if is_users_module(value.__module__) else ()
     if isinstance(value, Mapping):
         return islice(value.values(), MOST_PARTS) if isinstance(value, dict) else ()
     if isinstance(value, list | tuple | set | frozenset):
@@ -180,7 +180,7 @@ def _parts(value: Any) -> Iterable[Any]:
     return [*getattr(value, "__dict__", {}).values(), *called]
 
 
-def _held_by_function(function: FunctionType) -> Iterator[Any]:
+def _values_in_function(function: FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():

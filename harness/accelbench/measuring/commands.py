@@ -88,7 +88,7 @@ class Command:
 
     def __post_init__(self) -> None:
         """Read the text."""
-        variables, arguments = _parsed(self.text, shell=self.shell)
+        variables, arguments = _parse(self.text, shell=self.shell)
         object.__setattr__(self, "arguments", arguments)
         object.__setattr__(self, "variables", variables)
 
@@ -236,11 +236,11 @@ class _FirstRuns:
     def __init__(self, command: Command, warmup: int) -> None:
         self.run_s = math.inf
         for _ in range(1 + warmup):
-            self.output = self._timed(command, command.output)
-        again, self.memory_bytes = self._timed(command, command.output_and_memory)
+            self.output = self._time(command, command.output)
+        again, self.memory_bytes = self._time(command, command.output_and_memory)
         self.change = OutputDifference.between(self.output, again)
 
-    def _timed(self, command: Command, run: Callable[[], T]) -> T:
+    def _time(self, command: Command, run: Callable[[], T]) -> T:
         """Return what a run returns; keep the shortest time, since the first run may wait for a disk."""
         with command.prepared():
             start_s = perf_counter()
@@ -335,10 +335,10 @@ class OutputDifference:
             return None
         lines = (text.decode(errors="backslashreplace").splitlines(keepends=True) for text in (expected, found))
         number, (one, other) = next(each for each in enumerate(zip_longest(*lines), 1) if each[1][0] != each[1][1])
-        return cls(line=number, expected=_shown(one, other), found=_shown(other, one))
+        return cls(line=number, expected=_show(one, other), found=_show(other, one))
 
 
-def _shown(line: str | None, other: str | None) -> str:
+def _show(line: str | None, other: str | None) -> str:
     if line is None:
         return "nothing"
     ends_alike = other is None or line[-1:] == other[-1:]
@@ -353,7 +353,7 @@ def _around(line: str, other: str) -> str:
     return f"{'…' if start else ''}{part}{'…' if start + LONGEST < len(line) else ''}"
 
 
-def _parsed(text: str, *, shell: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+def _parse(text: str, *, shell: bool) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the variables that a command line sets, and the program with its arguments.
 
     Raises:

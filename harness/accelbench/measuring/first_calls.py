@@ -334,7 +334,7 @@ class _TryOut:
                 again = self._call(self.builders[self.baseline], 2, self.adapter)
             elif copies:
                 again = self._call(self.copies[self.baseline], 2)
-        if again is None or not _agree(_joined(again), _joined(calls), max(ROUNDING, self.tolerance)):
+        if again is None or not _agree(_all_values(again), _all_values(calls), max(ROUNDING, self.tolerance)):
             rebuild = "" if self.seeds else ", or functions that prepare the data with rebuild=True"
             self.warnings.append(
                 f"outputs were not compared: the baseline's output {_VARIES}; {_WAY_OUT_OF_VARYING}{rebuild}"
@@ -349,7 +349,7 @@ class _TryOut:
                 "it holds may have come to its end"
             )
         for name, each in alike.items():
-            error = relative_error(_joined(each), _joined(calls))
+            error = relative_error(_all_values(each), _all_values(calls))
             if name not in self.failures and (wrong := check.find_error_to_baseline(error, self.tolerance)):
                 self.failures[name] = "wrong-output", wrong
 
@@ -481,7 +481,7 @@ def _is_nothing(values: list[np.ndarray]) -> bool:
     return all(array.size == 0 or (array.dtype.kind in "biufc" and not np.any(array)) for array in values)
 
 
-def _joined(calls: ArmCalls) -> list[np.ndarray]:
+def _all_values(calls: ArmCalls) -> list[np.ndarray]:
     return [array for values in calls.values for array in values]
 
 

@@ -118,7 +118,7 @@ class ManyBuildsReferee(Referee):
                 running = {contrast for contrast in running if failed.isdisjoint(contrast)}
             if not self.few and self.groups >= next_look and spent_s >= self.plan.min_span_s:
                 next_look = math.ceil(LOOK_AGAIN * self.groups)
-                running = {contrast for contrast in running if not self._resolved(contrast)}
+                running = {contrast for contrast in running if not self._is_resolved(contrast)}
             if self._ends(spent_s):
                 self.timed_out = running
                 return

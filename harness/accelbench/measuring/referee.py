@@ -352,7 +352,7 @@ class Referee:
             blocks = self.stopwatch.long_enough_blocks(arms, self.plan.min_block_s)
             self.iterations = [block.iterations for block in blocks]
             first_s = [block.taken_s for block in blocks]
-        warmups = [self._warmed(index, arm, first_s[index]) for index, arm in enumerate(arms)]
+        warmups = [self._warm_up(index, arm, first_s[index]) for index, arm in enumerate(arms)]
         if not self.warmups:
             self.warmups = warmups
             steps_s = [warmup.blocks_s[-1] / count for warmup, count in zip(warmups, self.iterations, strict=True)]
@@ -413,7 +413,7 @@ class Referee:
         """Return the median seconds per iteration of an arm."""
         return median(self.samples_s[arm])
 
-    def _warmed(self, index: int, arm: Arm, first_s: float | None) -> Warmup:
+    def _warm_up(self, index: int, arm: Arm, first_s: float | None) -> Warmup:
         later = max(1, self.plan.builds - 1)
         cap_s = WARM_UP_SHARE * self.plan.budget_s / (2 * later if self.warmups else min(2, self.plan.builds))
         with StoppedError.naming(index):
@@ -436,7 +436,7 @@ class Referee:
             spent_s = self.stopwatch.clock() - start
             if rounds >= next_look and spent_s >= self.plan.min_span_s / self.plan.builds:
                 next_look = math.ceil(LOOK_AGAIN * rounds)
-                running -= {contrast for contrast in running if self._resolved(contrast)}
+                running -= {contrast for contrast in running if self._is_resolved(contrast)}
                 on_progress(f"{rounds} pairs")
         return {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
 
@@ -465,7 +465,7 @@ class Referee:
 
     def _open(self) -> list[Contrast]:
         """Return the contrasts that still need pairs."""
-        return [contrast for contrast in self.pairs_per_build or () if not self._resolved(contrast)]
+        return [contrast for contrast in self.pairs_per_build or () if not self._is_resolved(contrast)]
 
     def _round(self, arms: Sequence[Arm], running: Collection[Contrast]) -> None:
         """Time one block of the first arm and of every arm that a running contrast needs, in random order.
@@ -519,7 +519,7 @@ class Referee:
                 self.inspect(index, outputs.pop(index))
         self.inspected_s += self.stopwatch.clock() - start
 
-    def _resolved(self, contrast: Contrast) -> bool:
+    def _is_resolved(self, contrast: Contrast) -> bool:
         if self.plan.whole_rounds:
             return False
         judgement = self.judgement(*contrast)

@@ -298,7 +298,7 @@ def effect_of(
 
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
     """Return evenly spaced quantiles, from the least to the greatest, to six significant digits."""
-    return _rounded(np.quantile(values, np.linspace(0, 1, QUANTILES)), digits=6)
+    return _round_significant(np.quantile(values, np.linspace(0, 1, QUANTILES)), digits=6)
 
 
 def in_order(*groups: Sequence[float]) -> tuple[float, ...]:
@@ -312,10 +312,10 @@ def in_order(*groups: Sequence[float]) -> tuple[float, ...]:
 
 def _stretches(values: Sequence[float], count: int) -> tuple[float, ...]:
     if len(values) == count:
-        return _rounded(values, digits=4)
+        return _round_significant(values, digits=4)
     ends = np.rint(np.linspace(0, len(values), count + 1)).astype(int)
-    return _rounded((np.median(values[first:end]) for first, end in pairwise(ends)), digits=4)
+    return _round_significant((np.median(values[first:end]) for first, end in pairwise(ends)), digits=4)
 
 
-def _rounded(values: Iterable[float], *, digits: int) -> tuple[float, ...]:
+def _round_significant(values: Iterable[float], *, digits: int) -> tuple[float, ...]:
     return tuple(float(f"{value:.{digits}g}") for value in values)

@@ -84,11 +84,11 @@ def pairs_of(visits: Sequence[MeasuredVisit]) -> dict[Contrast, dict[int, VisitP
     found: dict[Contrast, dict[int, VisitPairs]] = {}
     for number in usual_visits(visits):
         for contrast, pairs in visits[number].result.pairs.items():
-            found.setdefault(contrast, {})[number] = VisitPairs(builds=_undisturbed(pairs))
+            found.setdefault(contrast, {})[number] = VisitPairs(builds=_undisturbed_builds(pairs))
     return found
 
 
-def _undisturbed(pairs: Pairs) -> tuple[tuple[float, ...], ...]:
+def _undisturbed_builds(pairs: Pairs) -> tuple[tuple[float, ...], ...]:
     """Return the log speedups of each build in which any are left."""
     enough = 2 * sum(pairs.undisturbed) >= len(pairs.undisturbed)
     ends = [*pairs.build_starts, len(pairs.log_ratios)]
@@ -206,7 +206,7 @@ def _effect(
         earlier_runs=earlier_runs,
         visits=tuple(
             _visit_effect(
-                number, VisitPairs(builds=_undisturbed(result.pairs[contrast])), in_interval=number in by_visit
+                number, VisitPairs(builds=_undisturbed_builds(result.pairs[contrast])), in_interval=number in by_visit
             )
             for number, result in enumerate(results)
             if contrast in result.pairs

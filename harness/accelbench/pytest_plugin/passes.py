@@ -157,7 +157,7 @@ class Passes:
             Unavailable: a visit does not fit into the session's time any more.
         """
         for number in range(1 if self.session.config.rehearse else self.session.config.plan.visits):
-            due = [spec for spec in self._shuffled(specs) if self._needs_visit(spec, number)]
+            due = [spec for spec in self._shuffle(specs) if self._needs_visit(spec, number)]
             for spec in specs:
                 if spec not in due:
                     self.session.progress.leave_out((spec.id, number))
@@ -186,7 +186,7 @@ class Passes:
         read = MachineState if self.session.config.rehearse else reader_of_cores(self._latency)
         return StateReader(machine_key(this_machine()), read)
 
-    def _shuffled(self, specs: Iterable[TrialSpec]) -> list[TrialSpec]:
+    def _shuffle(self, specs: Iterable[TrialSpec]) -> list[TrialSpec]:
         """Return trials in random order, those of one framework together: on a GPU only one worker has room."""
         places: dict[str, float] = {}
         return sorted(

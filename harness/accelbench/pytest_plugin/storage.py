@@ -35,6 +35,7 @@ from accelbench.schema.reasons import first_line
 from accelbench.schema.result import KEY
 from accelbench.schema.result_json import from_json
 from accelbench.schema.safe_json import parse, unreadable_in_one_line
+from accelbench.text import list_some
 from accelbench.units import plural, size
 
 HOST = "pytest-benchmark"  # the name under which pytest-benchmark registers its session
@@ -145,21 +146,20 @@ class Storage:
         now = header(str(host.save or ("autosave" if host.autosave else host.json.stem)))
         unfinished = unfinished_runs(folder)
         if options.resume:
-            self.journal = find_resumable(unfinished, now, self._shown(folder))
+            self.journal = find_resumable(unfinished, now, self._relative(folder))
         elif in_parts:
             self.journal = find_same(unfinished, now)
         if self.journal:
-            yield f"accelbench: {_count_finished(self.journal)} come from {self._shown(self.journal.path)}"
+            yield f"accelbench: {_count_finished(self.journal)} come from {self._relative(self.journal.path)}"
             return
         started = re.sub(r"[^0-9T]", "", now.started.partition("+")[0])
         self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
         if unfinished:
-            newest = unfinished[0]
-            more = f", and {len(unfinished) - 1} more" if unfinished[1:] else ""
+            runs = list_some((f"{self._relative(each.path)} ({_count_finished(each)})" for each in unfinished), 1)
             if in_parts:
-                more += f"; it is another run: {next(differences(newest.header, now), 'it has another name')}"
+                runs += f"; it is another run: {next(differences(unfinished[0].header, now), 'it has another name')}"
             yield (
-                f"accelbench: an unfinished run is in {self._shown(newest.path)} ({_count_finished(newest)}){more}; "
+                f"accelbench: an unfinished run is in {runs}; "
                 "repeat its command with --accel-resume to continue it, or delete the file to discard it"
             )
 
@@ -263,15 +263,15 @@ class Storage:
         if self.failure:
             yield self.failure
         for file in self.saved:
-            shown = self._shown(file)
+            shown = self._relative(file)
             place = "" if self._is_found(file) else f" {shown}"
             yield f"saved in {shown}; render it with: accelbench report{place}"
         if self.journal and self.journal.failure and not self.saved:
-            yield f"not every trial could be kept in {self._shown(self.journal.path)} ({self.journal.failure})"
+            yield f"not every trial could be kept in {self._relative(self.journal.path)} ({self.journal.failure})"
         if self.journal and self.journal.path.exists():
             yield (
-                f"what was measured is kept in {self._shown(self.journal.path)}; the same command with --accel-resume "
-                "continues the run"
+                f"what was measured is kept in {self._relative(self.journal.path)}; the same command with "
+                "--accel-resume continues the run"
             )
 
     def _is_found(self, file: Path) -> bool:
@@ -313,7 +313,7 @@ class Storage:
             if not is_special(place):
                 _require_room(place.parent, "--benchmark-json")
 
-    def _shown(self, path: Path) -> Path:
+    def _relative(self, path: Path) -> Path:
         here = self._config.invocation_params.dir
         return path.relative_to(here) if path.is_relative_to(here) else path
 

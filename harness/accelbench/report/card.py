@@ -43,7 +43,7 @@ def card(findings: Findings) -> str:
     rows = decided or stated["same"] or stated["undecided"]
     rows.sort(key=lambda row: -row["speedup"])
     labels = [f"{row['level']} · {row['workload']}" for row in rows]
-    axis = speedup_axis([_interval(row) for row in rows], f"speedup per item (log), {_taken(findings)}")
+    axis = speedup_axis([_interval(row) for row in rows], f"speedup per item (log), {_date_of(findings)}")
     panel = rows_panel(axis, [wrap_text(label, LABEL_PT) for label in labels], gap_pt=_GAP_PT)
     panel.band(*noise_zone(findings.noise), COLOURS["same"])
     panel.rule(1)
@@ -51,12 +51,12 @@ def card(findings: Findings) -> str:
         draw_interval(panel, -place, row["low"], row["high"], row["verdict"])
         draw_point(panel, row["speedup"], -place, row["verdict"], describe_effect(label, row))
     write_verdicts(panel, [(-place, row["verdict"], row["speedup"]) for place, row in enumerate(rows)])
-    return Chart(title=f"{_counted(_choosable(findings))} on {_machine(findings)}", panels=[panel]).svg
+    return Chart(title=f"{_count_paying(_choosable(findings))} on {_machine(findings)}", panels=[panel]).svg
 
 
 def badge(findings: Findings) -> str:
     """Return a badge of a run as SVG, such as ``accelbench | 31 of 44 techniques pay``."""
-    words = ("accelbench", _counted(_choosable(findings)))
+    words = ("accelbench", _count_paying(_choosable(findings)))
     left, right = (text_width_pt(each, 11) + 2 * _PAD_PT for each in words)
     size = f'width="{math.ceil(left + right)}" height="{_BADGE_PT:g}"'
     texts = "".join(
@@ -77,7 +77,7 @@ def _choosable(findings: Findings) -> list[Row]:
     return [row for row in findings.choosable_rows if row["group"] != PYTHON_LOOPS]
 
 
-def _counted(rows: Sequence[Row]) -> str:
+def _count_paying(rows: Sequence[Row]) -> str:
     """Return how many techniques pay somewhere, of how many that were compared."""
     compared = {(row["framework"], row["switched"]) for row in rows}
     paying = {(row["framework"], row["switched"]) for row in rows if row["verdict"] == "faster"}
@@ -89,7 +89,7 @@ def _machine(findings: Findings) -> str:
     return describe_machine(findings.run.environment.identity)
 
 
-def _taken(findings: Findings) -> str:
+def _date_of(findings: Findings) -> str:
     taken = findings.result.taken
     return f"measured on {taken:%Y-%m-%d}" if taken else "measured at an unknown time"
 

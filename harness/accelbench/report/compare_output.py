@@ -276,7 +276,7 @@ def _format_verdict(row: Row) -> str:
     return f"{row['verdict']}{', flips' if row.get('standing') == 'flips' else ''}"
 
 
-def _speed(heading: str, name: str) -> Column:
+def _speed_column(heading: str, name: str) -> Column:
     def format_speed(row: Row) -> str:
         return "" if row[name] is None else units.speedup(math.exp(row[name]))
 
@@ -303,13 +303,13 @@ _SHIFT = Column(heading="shift", format=_format_shift, number=True, order=read_n
 _VERDICT = Column(heading="verdict", format=_format_verdict, shows="verdict")
 _CARRIES_OVER = Column(heading="effect", format=read_text("standing"), shows="verdict")
 _TO_DECIDE = Column(heading="to decide", format=_to_decide, number=True, order=_sortable_runs)
-_SPEEDS = [_speed("baseline's speed", "baseline_shift"), _speed("its own speed", "own_shift")]
+_SPEEDS = [_speed_column("baseline's speed", "baseline_shift"), _speed_column("its own speed", "own_shift")]
 _WORKLOAD = [Column(heading=name, format=read_text(name)) for name in ("workload", "framework")]
 _EFFECT = [
     Column(heading="technique", format=read_text("level")),
     Column(heading="against", format=read_text("against")),
     Column(heading="workload", format=read_text("workload")),
     Column(heading="on", format=_where),
-    _speed("before", "before"),
-    _speed("after", "after"),
+    _speed_column("before", "before"),
+    _speed_column("after", "after"),
 ]

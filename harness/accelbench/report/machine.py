@@ -158,9 +158,9 @@ def describe_disturbance(run: Run) -> Iterator[str]:
     for alike in group(of_trials, brief=True):
         said = describe(alike, brief=True)
         yield f"{said[:1].upper()}{said[1:]} ({units.plural(len(alike), 'trial')})"
-    if unsettled := sum(_unsettled(trial.arms) for trial in run.trials):
+    if unsettled := sum(_has_unsettled_arm(trial.arms) for trial in run.trials):
         yield f"In {units.count(unsettled)} of {trials}, times had not settled when an arm’s warm-up ended"
 
 
-def _unsettled(arms: Sequence[ArmRecord]) -> bool:
+def _has_unsettled_arm(arms: Sequence[ArmRecord]) -> bool:
     return any(arm.timing is not None and not arm.timing.warmup_settled for arm in arms)

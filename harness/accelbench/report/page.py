@@ -76,7 +76,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
         time=describe_time(run),
         configuration=[*describe_configuration(run), *describe_ceilings(run)],
         interrupted=run.interrupted,
-        counted=_counted(findings),
+        counted=_describe_counts(findings),
         noise=f"±{units.percent(findings.noise)}",
         findings=stated,
         bottlenecks=findings.bottlenecks,
@@ -95,7 +95,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
     )
 
 
-def _counted(findings: Findings) -> str:
+def _describe_counts(findings: Findings) -> str:
     run, found = findings.run, findings.effect_rows
     parts = ((len(run.trials), "trial"), (len(findings.rows), "arm"), (len(found), "comparison"))
     sizes = ", ".join(units.plural(count, noun) for count, noun in parts) + describe_caches(run)

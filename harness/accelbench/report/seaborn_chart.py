@@ -150,7 +150,7 @@ def _inline(svg: str, *, described: str, name: str, colours: Mapping[str, str]) 
 def _shrink(element: ET.Element, prefix: str, colours: Mapping[str, str]) -> None:
     """Remove what only matplotlib needs from an element and from everything in it."""
     element.tag = element.tag.rpartition("}")[2]
-    attributes = {name.rpartition("}")[2]: _NUMBER.sub(_rounded, value) for name, value in element.items()}
+    attributes = {name.rpartition("}")[2]: _NUMBER.sub(_round, value) for name, value in element.items()}
     own = attributes.pop("id", "")
     if own and element.tag == "g":
         attributes |= _part(own)
@@ -191,5 +191,5 @@ def _style(rules: Mapping[str, str]) -> str:
     return ";".join(f"{name}:{rule}" for name, rule in rules.items())
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _round(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")

@@ -57,7 +57,7 @@ def technique_sections(
             technique=technique,
             summary=candidates[0]["about"],
             reasons=group_unmeasured(candidates),
-            counted=_counted(found),
+            counted=_count_verdicts(found),
             statement=stated.get((framework, technique)),
             thresholds=[each.sentence for each in thresholds if each.about == (framework, technique)],
             open_questions=_open_questions(found, around),
@@ -118,15 +118,15 @@ def workload_sections(
             workload=workload,
             frameworks=", ".join(dict.fromkeys(trial.framework for trial in alike)),
             summary=alike[0].summary,
-            counted=_counted(found.get(workload, [])),
+            counted=_count_verdicts(found.get(workload, [])),
             best=_best(found.get(workload, []), anchors, around),
-            trials=_linked(alike, anchors),
+            trials=_link_trials(alike, anchors),
         )
         for workload, alike in together.items()
     ]
 
 
-def _counted(effects: Sequence[Row]) -> str:
+def _count_verdicts(effects: Sequence[Row]) -> str:
     return count_comparisons(units.plural(len(effects), "comparison"), (row["verdict"] for row in effects))
 
 
@@ -157,7 +157,7 @@ def _best(rows: Sequence[Row], anchors: Anchors, around: Circumstances) -> list[
     ]
 
 
-def _linked(trials: Sequence[TrialRecord], anchors: Anchors) -> list[tuple[str, str]]:
+def _link_trials(trials: Sequence[TrialRecord], anchors: Anchors) -> list[tuple[str, str]]:
     """Return the anchors and names of trials; trials of one technique are named by the options in which they differ."""
     rows = [{"workload": cross(trial.techniques), "problem": trial.problem, "fixed": trial.fixed} for trial in trials]
     places = Places.of(rows)

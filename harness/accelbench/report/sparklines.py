@@ -141,7 +141,7 @@ def samples(timing: Timing, axis: Scale) -> Strip:
 
 def ratios(effect: Effect, noise: float) -> Strip:
     """Draw the speedups of pairs in the order measured, around 1, with the interval and the noise zone."""
-    logs = [_near(value) for value in _thinned(effect.log_ratios_in_order)]
+    logs = [_near(value) for value in _thin(effect.log_ratios_in_order)]
     zone = math.log(noise_zone(noise)[1])
     axis = Scale.linear([*logs, *_ends(effect), -zone, zone], HEIGHT)
     between = units.bounds(effect.low, effect.upper)
@@ -210,7 +210,7 @@ def _describe_visit(shown: VisitEffect, state: Visit) -> str:
 
 def warmup(timing: Timing) -> Strip:
     """Draw the warm-up in order, with the median sample that followed, and the first call where it is in range."""
-    course = _thinned(timing.warmup_s)
+    course = _thin(timing.warmup_s)
     axis = Scale.over([*course, timing.median_s], HEIGHT)
     first, *places = _places(len(course) + 1)
     line = "L".join(f"{x} {_down(axis, value)}" for x, value in zip(places, course, strict=True))
@@ -238,7 +238,7 @@ def _quantile(timing: Timing, share: float) -> float:
     return ordered[round(share * (len(ordered) - 1))]
 
 
-def _thinned(values: Sequence[float]) -> Sequence[float]:
+def _thin(values: Sequence[float]) -> Sequence[float]:
     return values[:: math.ceil(len(values) / _MOST_POINTS)]
 
 

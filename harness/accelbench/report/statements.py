@@ -98,11 +98,11 @@ def _name_group(alike: Sequence[tuple[Row, str, Reason | None]]) -> Group:
         outcome=outcome,
         reason=describe(reasons) if reasons else "",
         counted=f"{units.plural(len(alike), 'arm')} {name}",
-        named=_named([row for row, *_ in alike]),
+        named=_name_arms([row for row, *_ in alike]),
     )
 
 
-def _named(rows: list[dict[str, Any]]) -> str:
+def _name_arms(rows: list[dict[str, Any]]) -> str:
     """Return the first few levels, workloads and frameworks of these arms."""
     levels, workloads, frameworks = (
         list_names([row[name] for row in rows], most=_NAMED) for name in ("level", "workload", "framework")
@@ -188,10 +188,10 @@ def explain_undecided(row: Row, around: Circumstances) -> list[str]:
 
 def _reasons(row: Row, around: Circumstances) -> list[str]:
     remarks = dict.fromkeys(remark.brief for remark in around.remarks[row["trial"]])
-    return [*remarks, *([_UNSETTLED] if _unsettled(row) else [])]
+    return [*remarks, *([_UNSETTLED] if _is_unsettled(row) else [])]
 
 
-def _unsettled(row: Row) -> bool:
+def _is_unsettled(row: Row) -> bool:
     return row["warmup_settled"] is False or row["baseline_warmup_settled"] is False
 
 
@@ -199,7 +199,7 @@ def _what_would_decide(row: Row, around: Circumstances) -> str:
     return what_would_decide(
         times_the_pairs(row["speedup"], row["low"], row["high"], around.noise),
         disturbed=bool(around.remarks[row["trial"]]),
-        settled=not _unsettled(row),
+        settled=not _is_unsettled(row),
         workers=row["workers"] if row["paired"] else 1,
         budget_s=around.budget_s,
     )
@@ -416,8 +416,8 @@ def _other_levels(chosen: Row, rows: Sequence[Row], places: Places) -> Iterator[
 def _by_speed(found: Sequence[Row], places: Places) -> list[str]:
     """Return the places of effects, the slowest first, with the speedups that are decided."""
     ordered = sorted(found, key=lambda row: row["speedup"])
-    return [places.name(row, "" if row["verdict"] == "undecided" else _measured(row)) for row in ordered]
+    return [places.name(row, "" if row["verdict"] == "undecided" else _format_effect(row)) for row in ordered]
 
 
-def _measured(row: Row) -> str:
+def _format_effect(row: Row) -> str:
     return f"{units.speedup(row['speedup'])}, {units.interval(row['low'], row['high'])}"

@@ -69,7 +69,7 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         taken=format_taken(result),
         machine=describe_machine(run.environment.identity),
         interrupted=run.interrupted,
-        counted=_counted(run, findings.effect_rows),
+        counted=_describe_counts(run, findings.effect_rows),
         unmeasured=_unmeasured(findings.rows),
         odd_visits=findings.odd_visits,
         paying=tables[0],
@@ -87,7 +87,7 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
     )
 
 
-def _counted(run: Run, found: Sequence[Row]) -> str:
+def _describe_counts(run: Run, found: Sequence[Row]) -> str:
     sizes = (
         f"{units.plural(len(found), 'comparison')} in {units.plural(len(run.trials), 'trial')}{describe_caches(run)}"
     )

@@ -87,7 +87,7 @@ def tabulate_effects(effects: Sequence[Row]) -> Table:
 
 def tabulate_trial(arms: list[Row]) -> Table:
     """Return how the arms of one trial were measured."""
-    return tabulate(arms, [*_DETAILS, *_observed(arms[0])])
+    return tabulate(arms, [*_DETAILS, *_observation_columns(arms[0])])
 
 
 def _order(column: Column, row: Row) -> str:
@@ -198,7 +198,7 @@ def _over_what(row: Row) -> Iterator[str]:
         yield from (f"{row[several]} {several}" for several in ("workers", "builds") if row[several] > 1)
 
 
-def _observed(arm: Row) -> list[Column]:
+def _observation_columns(arm: Row) -> list[Column]:
     names = [name for name in arm if name.startswith("observed_")]
     return [
         Column(

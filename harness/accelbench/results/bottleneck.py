@@ -130,12 +130,12 @@ def _describe_causes(place: str, burdens: Sequence[_Burden], missing: Sequence[s
 def _burdens(effects: Mapping[str, Effect], unit: str) -> Iterator[_Burden]:
     for level, effect in effects.items():
         if level != RESIDENT and level in CAUSES:
-            yield _taken_off(level, effect, unit)
+            yield _burden_of(level, effect, unit)
     if DECODED in effects and RESIDENT in effects:
-        yield _sent(effects[DECODED], effects[RESIDENT])
+        yield _burden_of_sending(effects[DECODED], effects[RESIDENT])
 
 
-def _taken_off(level: str, effect: Effect, unit: str) -> _Burden:
+def _burden_of(level: str, effect: Effect, unit: str) -> _Burden:
     low, high = effect.low, effect.upper
     return _Burden(
         cause=CAUSES[level],
@@ -147,7 +147,7 @@ def _taken_off(level: str, effect: Effect, unit: str) -> _Burden:
     )
 
 
-def _sent(decoded: Effect, resident: Effect) -> _Burden:
+def _burden_of_sending(decoded: Effect, resident: Effect) -> _Burden:
     """Return what sending costs beyond decoding: both intervals hold together, and so does what they leave between."""
     low, high, resident_low, resident_high = decoded.low, decoded.upper, resident.low, resident.upper
     least = _inverse(high) - _inverse(resident_low)

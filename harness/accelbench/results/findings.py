@@ -24,11 +24,9 @@ from accelbench.results.combinations import (
 from accelbench.results.load import Result
 from accelbench.results.sweeps import (
     LevelSweep,
-    LogIntervals,
     SizeSweep,
     ceiling_shares,
     level_sweeps,
-    log_intervals,
     size_sweeps,
 )
 from accelbench.results.time_to_accuracy import TimeToAccuracy, times_to_accuracy
@@ -48,8 +46,6 @@ _RUNG = ("rung", "speedup", "low", "high", "step", "step_low", "step_high", "ste
 _INTERACTION = ("techniques", "trial", "framework", "workload", "held", "promised", "ratio", "low", "high")
 _WAY = ("levels", "speedup", "low", "high")
 _BUNDLE = ("trial", "framework", "workload", "held", "against", "missing", "sentence")
-_LOOP = ("trial", "framework", "workload", "held")
-_READING = ("every", "time", "time_low", "time_high", "verdict")
 _TO_ACCURACY = ("trial", "framework", "workload", "held", "sentence")
 _TRAINED = (
     "at", "rule", "missed", "images_per_s", "s_per_item", "speedup", "low", "high", "verdict", "observed_epochs",
@@ -126,11 +122,6 @@ class Findings:
         return size_sweeps(self.effects)
 
     @cached_property
-    def log_intervals(self) -> list[LogIntervals]:
-        """Training loops that read their loss more or less often."""
-        return log_intervals(self.effects)
-
-    @cached_property
     def ladders(self) -> list[LadderResult]:
         """Techniques stacked on each other."""
         return find_ladders(self.arms)
@@ -154,8 +145,7 @@ class Findings:
         """Return effects, what several of them show together, bottlenecks and what was not measured, for JSON.
 
         A ladder's ``missing`` pairs each rung with the reason why it was not measured. An interaction's ``ratio`` is
-        the speedup of both techniques over the speedup ``promised`` by each alone. The times of log intervals are
-        relative to never reading the loss.
+        the speedup of both techniques over the speedup ``promised`` by each alone.
         """
         result = self.result
         return {
@@ -163,22 +153,19 @@ class Findings:
             "taken": result.taken.isoformat() if result.taken else None,
             "machine": result.run.machine,
             "effects": _records(self.effect_rows, _EFFECT),
-            "knees": [_named(sweep, _LEVELS) for sweep in self.level_sweeps],
-            "crossovers": [_named(sweep, _SIZES) for sweep in self.size_sweeps],
+            "knees": [_select(sweep, _LEVELS) for sweep in self.level_sweeps],
+            "crossovers": [_select(sweep, _SIZES) for sweep in self.size_sweeps],
             "ladders": [
-                {**_named(ladder, _LADDER), "rungs": _records(rows_of(ladder.rungs), _RUNG), "missing": ladder.missing}
+                {**_select(ladder, _LADDER), "rungs": _records(rows_of(ladder.rungs), _RUNG), "missing": ladder.missing}
                 for ladder in self.ladders
             ],
             "interactions": [
-                {**_named(both, _INTERACTION), "ways": _records(rows_of(both.arms), _WAY)} for both in self.interactions
+                {**_select(both, _INTERACTION), "ways": _records(rows_of(both.arms), _WAY)}
+                for both in self.interactions
             ],
             "attributions": [_attribution(bundle) for bundle in self.attributions],
-            "log_intervals": [
-                {**_named(loop, _LOOP), "readings": _records(rows_of(loop.arms), _READING)}
-                for loop in self.log_intervals
-            ],
             "times_to_accuracy": [
-                {**_named(each, _TO_ACCURACY), "arms": _records(rows_of(each.arms), _TRAINED)}
+                {**_select(each, _TO_ACCURACY), "arms": _records(rows_of(each.arms), _TRAINED)}
                 for each in self.times_to_accuracy
             ],
             "bottlenecks": [asdict(each) for each in self.bottlenecks],
@@ -186,7 +173,7 @@ class Findings:
         }
 
 
-def _named(found: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _select(found: Any, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: _plain(getattr(found, name)) for name in names}
 
 
@@ -195,7 +182,7 @@ def _attribution(found: AttributedBundle) -> dict[str, Any]:
     shares = found.effects
     kinds = {"alone": shares.alone, "average": shares.average, "on_top": shares.on_top}
     return {
-        **_named(found, _BUNDLE),
+        **_select(found, _BUNDLE),
         "techniques": shares.labels,
         "rounds": shares.rounds,
         "bundle": _share(shares.bundle),
@@ -208,7 +195,7 @@ def _attribution(found: AttributedBundle) -> dict[str, Any]:
 
 
 def _share(share: FactorialEffect) -> dict[str, Any]:
-    return _named(share, ("ratio", "low", "high", "verdict"))
+    return _select(share, ("ratio", "low", "high", "verdict"))
 
 
 def _records(rows: list[Row], names: tuple[str, ...]) -> list[dict[str, Any]]:

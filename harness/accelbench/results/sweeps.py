@@ -1,10 +1,8 @@
-"""Sweeps: knees over numeric levels, crossovers over problem sizes, log intervals, and shares of ceilings."""
+"""Sweeps: knees over numeric levels, crossovers over problem sizes, and shares of ceilings."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -281,65 +279,6 @@ def _zeros(x: np.ndarray, y: np.ndarray) -> list[float]:
 
 def _round(size: float) -> str:
     return units.count(float(f"{size:.2g}"))
-
-
-_NEVER = "never"
-_EVERY = re.compile(r"every-([1-9]\d{0,8}|step)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogIntervals:
-    """One training loop that reads its loss every n steps, against never.
-
-    ``arms`` is one row per interval, the most frequent first, with the steps from one reading to the next in a column
-    ``every`` and the time of a step over that without a reading in ``time``, between ``time_low`` and ``time_high``.
-    """
-
-    trial: str
-    workload: str
-    framework: str
-    held: str
-    arms: pd.DataFrame
-
-
-def log_intervals(effects: pd.DataFrame) -> list[LogIntervals]:
-    """Return every training loop that was measured with readings and without. Takes the effects of one run."""
-    if effects.empty:
-        return []
-    switched = [_swept_from_never(*row) for row in zip(effects["baseline_levels"], effects["kinds"], strict=True)]
-    alone = effects[[name is not None for name in switched]]
-    names = [name for name in switched if name is not None]
-    steps = pd.Series(
-        [_steps(levels[name]) for levels, name in zip(alone["levels"], names, strict=True)],
-        index=alone.index,
-        dtype=float,
-    )
-    every = alone.assign(every=steps).dropna(subset="every")
-    return [_log_intervals_of_trial(arms) for _, arms in every.groupby("trial", sort=False)]
-
-
-def _steps(level: str) -> float:
-    """Return how many steps lie between two readings; not a number where the level names none."""
-    match = _EVERY.fullmatch(level)
-    return float(match[1].replace("step", "1")) if match else math.nan
-
-
-def _swept_from_never(baseline: Mapping[str, str], kinds: Mapping[str, str]) -> str | None:
-    """Return the only technique in which a candidate differs from a baseline that never reads; None for others."""
-    (name, level), *others = baseline.items() or [("", "")]
-    return name if level == _NEVER and not others and kinds.get(name) == "sweep" else None
-
-
-def _log_intervals_of_trial(arms: pd.DataFrame) -> LogIntervals:
-    arms = arms.sort_values("every").reset_index(drop=True)
-    first = arms.iloc[0]
-    return LogIntervals(
-        trial=first["trial"],
-        workload=first["workload"],
-        framework=first["framework"],
-        held=format_case(problem=first["problem"], fixed=first["fixed"]),
-        arms=arms.assign(time=1 / arms["speedup"], time_low=1 / arms["high"], time_high=1 / arms["low"]),
-    )
 
 
 _OF_BASELINE = ("trial", "level", "share", "ceiling")

@@ -32,7 +32,7 @@ def tradeoffs(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     the trial, the baseline included, is as fast for a lower price or faster for the same.
     """
     needed = effects if effects.empty else effects[_USED]  # of sixty columns, each of which would be taken apart
-    for framework, technique, found in by_technique(_priced(needed)):
+    for framework, technique, found in by_technique(_with_prices(needed)):
         if (
             not found["ablation"].all()
             and any(has_price(found, price) for price in PRICES)
@@ -59,18 +59,18 @@ def on_front(effects: pd.DataFrame) -> pd.Series[bool]:
 
 def select_gaining(effects: pd.DataFrame) -> pd.DataFrame:
     """Return the arms on a front that are sure to be faster, or take less memory and are not undecided."""
-    lighter = (_counted(effects, "memory_ratio") < 1) & effects["verdict"].isin(["same", "slower"])
+    lighter = (_price_or_baseline(effects, "memory_ratio") < 1) & effects["verdict"].isin(["same", "slower"])
     return effects[on_front(effects) & (lighter | (effects["verdict"] == "faster"))]
 
 
-def _priced(effects: pd.DataFrame) -> pd.DataFrame:
+def _with_prices(effects: pd.DataFrame) -> pd.DataFrame:
     if effects.empty:
         return effects
     memory, before = (effects[f"{of}memory_bytes"].clip(lower=SAME_MEMORY_BYTES) for of in ("", "baseline_"))
     priced = effects.assign(memory_ratio=memory / before)
     speed = priced["speedup"].mask(priced["verdict"] == "same", 1.0)
     for price, free in PRICES.items():
-        paid = _counted(priced, price)
+        paid = _price_or_baseline(priced, price)
         trials = (places.to_numpy() for places in priced.groupby("trial").groups.values())
         fronts = [_on_front(speed[places], paid[places], free) for places in trials]
         priced[f"{price}_front"] = pd.concat(fronts)
@@ -78,10 +78,10 @@ def _priced(effects: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paying(effects: pd.DataFrame, price: str) -> pd.Series[bool]:
-    return _counted(effects, price).fillna(PRICES[price]) != PRICES[price]
+    return _price_or_baseline(effects, price).fillna(PRICES[price]) != PRICES[price]
 
 
-def _counted(effects: pd.DataFrame, price: str) -> pd.Series[Any]:
+def _price_or_baseline(effects: pd.DataFrame, price: str) -> pd.Series[Any]:
     """Return a price, and the baseline's where the difference is none worth showing."""
     paid, free = effects[price], PRICES[price]
     if price == "error":

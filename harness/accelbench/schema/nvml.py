@@ -114,7 +114,7 @@ def _match(entry: str, gpus: Sequence[GpuState]) -> GpuState | None:
 
 def driver() -> dict[str, str]:
     """Return the driver's version and the newest CUDA that it can run."""
-    if not _started():
+    if not _has_started():
         return {}
     found = {}
     if version := _ask(pynvml.nvmlSystemGetDriverVersion):
@@ -133,7 +133,7 @@ def silence() -> str:
     return ""
 
 
-def _started() -> bool:
+def _has_started() -> bool:
     return not silence()
 
 
@@ -158,7 +158,7 @@ def _find(uuids: Collection[str] | None) -> list[_GpuHandles]:
 
 
 def _all() -> Iterator[_GpuHandles]:
-    for index in range(_ask(pynvml.nvmlDeviceGetCount) or 0) if _started() else ():
+    for index in range(_ask(pynvml.nvmlDeviceGetCount) or 0) if _has_started() else ():
         board = _ask(pynvml.nvmlDeviceGetHandleByIndex, index)
         if board is not None:
             handles = _slices(board) or [board]
@@ -214,7 +214,7 @@ def _state(found: _GpuHandles) -> GpuState:
         boost_clock_mhz=_boost_clock_mhz(board),
         power_w=_from_milli(_ask(pynvml.nvmlDeviceGetPowerUsage, board)) if found.is_whole else None,
         power_limit_w=_from_milli(_ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, board)),
-        compute_capability=_dotted(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, board)),
+        compute_capability=_format_capability(_ask(pynvml.nvmlDeviceGetCudaComputeCapability, board)),
         process_ids=tuple(process.pid for process in processes),
     )
 
@@ -243,7 +243,7 @@ def _boost_clock_mhz(handle: Any) -> float | None:
     return boost or highest
 
 
-def _dotted(capability: tuple[int, int] | None) -> str | None:
+def _format_capability(capability: tuple[int, int] | None) -> str | None:
     return None if capability is None else "{}.{}".format(*capability)
 
 

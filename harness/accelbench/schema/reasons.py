@@ -524,11 +524,11 @@ def _fill(template: str, wording: Wording, reasons: Sequence[Reason]) -> str:
             values = [each.values[name] for each in reasons]
             if spec == "total":
                 values = [sum(value for value in values if isinstance(value, int | float))]
-            parts.append(_written(values, formatter, brief=spec == "brief"))
+            parts.append(_format_range(values, formatter, brief=spec == "brief"))
     return "".join(parts)
 
 
-def _written(values: Sequence[Value], written: Callable[[Any], str], *, brief: bool) -> str:
+def _format_range(values: Sequence[Value], written: Callable[[Any], str], *, brief: bool) -> str:
     """Return one value, or the range of several."""
     if causes := [value for value in values if isinstance(value, Reason)]:
         return describe(causes, brief=brief)

@@ -66,15 +66,15 @@ def resnet(side: int, classes: int, depths: Sequence[int], *, bottleneck: bool, 
 
     ``early_stride`` selects version 1, which halves the sides in a bottleneck's first convolution, not version 1.5.
     """
-    side = _halved(side)
+    side = _halve(side)
     stem = operations = _convolution(3, 64, 7, side)
-    side = _halved(side)  # by pooling
+    side = _halve(side)  # by pooling
     channels = 64
     for stage, depth in enumerate(depths):
         inner = 64 << stage
         outer = 4 * inner if bottleneck else inner
         for block in range(depth):
-            before, side = side, _halved(side) if stage and not block else side
+            before, side = side, _halve(side) if stage and not block else side
             if bottleneck:
                 operations += _convolution(channels, inner, 1, side if early_stride else before)
                 operations += _convolution(inner, inner, 3, side) + _convolution(inner, outer, 1, side)
@@ -91,11 +91,11 @@ def regnet(side: int, classes: int, depths: Sequence[int], widths: Sequence[int]
 
     Every stage halves the sides in its first block. A 3×3 convolution makes each channel from ``group`` others.
     """
-    side, channels = _halved(side), 32
+    side, channels = _halve(side), 32
     stem = operations = _convolution(3, channels, 3, side)
     for depth, width in zip(depths, widths, strict=True):
         for block in range(depth):
-            before, side = side, side if block else _halved(side)
+            before, side = side, side if block else _halve(side)
             operations += _convolution(channels, width, 1, before)
             operations += _convolution(group, width, 3, side) + _convolution(width, width, 1, side)
             if not block:
@@ -134,5 +134,5 @@ def _convolution(channels: int, filters: int, kernel: int, side: int) -> int:
     return 2 * channels * filters * kernel**2 * side**2
 
 
-def _halved(side: int) -> int:
+def _halve(side: int) -> int:
     return (side + 1) // 2

@@ -94,9 +94,9 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
         others = join_names([kind.names[0] for kind in KINDS[1:]])
         raise BadInput(
             f"{name}:{wanted} was not run, since it does not return a Program that it makes; expected a function that "
-            f"returns an accelbench.Program, or says so with `-> Program` ({others} likewise); {_described(builders)}"
+            f"returns an accelbench.Program, or says so with `-> Program` ({others} likewise); {_describe(builders)}"
         )
-    found: Any = getattr(_imported(file.resolve()), wanted) if wanted in parsed.assigned else None
+    found: Any = getattr(_import(file.resolve()), wanted) if wanted in parsed.assigned else None
     if isinstance(found, Workload):
         return found, ()
     if isinstance(compared := getattr(found, "compared", None), Workload):
@@ -105,11 +105,11 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     example = "" if builders else f", such as `{EXAMPLE}`"
     raise BadInput(
         f"{place} {missing}; expected FILE.py:FUNCTION, where the function builds a program{example}, or a workload, "
-        f"or a test of accelbench.versions; {_described(builders)}"
+        f"or a test of accelbench.versions; {_describe(builders)}"
     )
 
 
-def _described(builders: Mapping[str, ProgramKind]) -> str:
+def _describe(builders: Mapping[str, ProgramKind]) -> str:
     return f"functions there that build one: {join_names([*builders]) if builders else 'none'}"
 
 
@@ -183,7 +183,7 @@ class InFile:
         Raises:
             BadInput: the file cannot be imported, or the function raises; the message has the reason and its line.
         """
-        function = getattr(_imported(self.path), self.function)
+        function = getattr(_import(self.path), self.function)
         try:
             return function()
         except AccelbenchError:
@@ -243,7 +243,7 @@ def _find_file(name: str) -> Path:
     )
 
 
-def _imported(file: Path) -> ModuleType:
+def _import(file: Path) -> ModuleType:
     """Import a file as Python imports a script's neighbours, or as the module of the package in which it lies.
 
     Raises:

@@ -21,22 +21,17 @@ def pair_of_techniques():
     return trial(ways[0], *(replace(way, effects=[known]) for way in ways[1:]), id="t[pair]")
 
 
-def log_interval():
-    read = [arm({"log_interval": f"every-{steps}"}, 1.0, effect=effect(0.9, 0.8, 1.0, "slower")) for steps in (1, 10)]
-    return trial(arm({"log_interval": "never"}, 1.0), *read, id="t[log]", kinds={"log_interval": "sweep"})
-
-
 @pytest.fixture(scope="module")
 def figures():
     run = read_run(EVERY_FIELD)
-    more = [trial(*bundle(OFF_ON, (1.0, 0.6, 1.8, 3.0)), id="t[bundle]"), pair_of_techniques(), log_interval()]
+    more = [trial(*bundle(OFF_ON, (1.0, 0.6, 1.8, 3.0)), id="t[bundle]"), pair_of_techniques()]
     return draw(Findings(as_result("0001_a.json", None, replace(run, trials=[*run.trials, *more]))))
 
 
 def test_every_kind_is_among_them(figures):
     drawn = {each.kind for each in figures}
     assert drawn >= {"effects", "pareto", "batch-size", "size", "ladder", "ceilings"}
-    assert drawn >= {"attribution", "interaction", "log-interval"}
+    assert drawn >= {"attribution", "interaction"}
 
 
 def test_every_title_is_a_sentence_with_a_number_or_a_verdict(figures):

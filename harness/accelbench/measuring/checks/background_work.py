@@ -100,10 +100,10 @@ def _find_busy(numbers: Collection[int], bystanders: Collection[int]) -> list[in
     look goes on until that has left time enough to everyone.
     """
     start = time.perf_counter()
-    cpu_s, waited_s, beside_s = _cpu_s(numbers), _waited_s(numbers), _cpu_s(bystanders)
+    cpu_s, waited_s, beside_s = _cpu_s(numbers), _waiting_times_s(numbers), _cpu_s(bystanders)
     while True:
         time.sleep(LOOK_S)
-        used_s, delayed_s = _since(cpu_s, _cpu_s(numbers)), _since(waited_s, _waited_s(numbers))
+        used_s, delayed_s = _since(cpu_s, _cpu_s(numbers)), _since(waited_s, _waiting_times_s(numbers))
         rivals = sum(used > 0 for used in _since(beside_s, _cpu_s(bystanders)).values())
         looked_s = time.perf_counter() - start
         could_s = {number: (looked_s - delayed_s[number]) / (1 + rivals) for number in numbers}
@@ -129,7 +129,7 @@ def _since(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int,
     return {number: after[number] - before[number] for number in before}
 
 
-def _waited_s(numbers: Iterable[int]) -> dict[int, float]:
+def _waiting_times_s(numbers: Iterable[int]) -> dict[int, float]:
     """Return how long threads were ready to run and had no core, 0 where the kernel does not count it."""
     return {number: _run_delay_s(number) for number in numbers}
 

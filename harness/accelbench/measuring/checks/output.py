@@ -213,18 +213,18 @@ class _Input:
 Change = Callable[[_Input, Any, Random], Any]
 
 
-def _multiplied(factor: int) -> Change:
+def _multiply(factor: int) -> Change:
     """Return the change that multiplies an item; integers may be indices, of which only 0 is surely valid."""
     return lambda each, item, _: item * factor if each.is_rounded or not factor else item
 
 
-def _unchanged(_: _Input, item: Any, __: Random) -> Any:
+def _keep(_: _Input, item: Any, __: Random) -> Any:
     return item
 
 
 # One suffices almost always; another item's values may by chance have the same sum, or the same label.
 CHANGES: tuple[Change, ...] = (_Input.nudged, *[_Input.replaced] * 4)
-LARGE_CHANGES: tuple[Change, ...] = tuple(map(_multiplied, LARGE))
+LARGE_CHANGES: tuple[Change, ...] = tuple(map(_multiply, LARGE))
 CHANGES_OF_ALL: tuple[Change, ...] = (_Input.mixed, _Input.moved, *[_Input.repeated] * 2)
 BACKGROUNDS = 6  # items that stand in the place of all others, before an arm is said to skip one
 READING_TIMES, READING_S = 4, 0.01  # reading that takes so many times as long as the step, and so long, is doubtful
@@ -338,14 +338,14 @@ class InputDependenceCheck:
             start = self.clock()
             deferred = _run_steps(self.arm, self.framework)
             step_s = (self.clock() - start) / self.arm.checked_steps
-            places, before, after = self._changed(EVERYWHERE, _Input.mixed)
+            places, before, after = self._draw_changes(EVERYWHERE, _Input.mixed)
             try:
-                self._put(places, after)
+                self._write(places, after)
                 start = self.clock()
                 late = read(self.arm, self.framework, deferred)
                 read_s = self.clock() - start
             finally:
-                self._put(places, before)
+                self._write(places, before)
         if step_s and read_s > max(READING_S, READING_TIMES * step_s):
             self._doubts.append(reason("slow-reading", read_s=read_s, times=read_s / step_s))
         if identical(late, output):
@@ -373,7 +373,7 @@ class InputDependenceCheck:
         That is so for whatever does not depend on the order of the items, such as a median.
         """
         _, before, after = self._last_change
-        places, whole, _ = self._changed(EVERYWHERE, _unchanged)
+        places, whole, _ = self._draw_changes(EVERYWHERE, _keep)
         moved = []
         for each, items in zip(self.inputs, whole, strict=True):
             distance = each.places_between(elsewhere, share)
@@ -383,9 +383,9 @@ class InputDependenceCheck:
     def _depends_among_equals(self, share: float) -> bool:
         """Return whether the output depends on an item where all others are alike, as a search for the first does."""
         for _ in range(BACKGROUNDS):
-            places, before, alike = self._changed(EVERYWHERE, _Input.repeated)
+            places, before, alike = self._draw_changes(EVERYWHERE, _Input.repeated)
             for factor in (1, *LARGE):
-                _, _, items = self._changed(self.coin.random(), _multiplied(factor))
+                _, _, items = self._draw_changes(self.coin.random(), _multiply(factor))
                 if self._tell_apart(places, before, alike, self._with(share, alike, items)):
                     return True
         return False
@@ -412,7 +412,7 @@ class InputDependenceCheck:
         None where the step uses none of them, or memory runs out; no array where the step refuses them.
         """
         try:
-            if not self._put(places, items):
+            if not self._write(places, items):
                 return None
             with self.arm.enter():
                 output = _run_steps(self.arm, self.framework)
@@ -421,9 +421,9 @@ class InputDependenceCheck:
         except Exception as error:
             return None if self.framework.is_out_of_memory(error) else []
         finally:
-            self._put(places, before)
+            self._write(places, before)
 
-    def _changed(self, share: float, change: Change) -> tuple[list[Index], list[Any], list[Any]]:
+    def _draw_changes(self, share: float, change: Change) -> tuple[list[Index], list[Any], list[Any]]:
         """Return the places that are to change in every input, what is there, and what shall be."""
         places = [() if share == EVERYWHERE else each.index(share) for each in self.inputs]
         before = [each.item(place) for each, place in zip(self.inputs, places, strict=True)]
@@ -441,7 +441,7 @@ class InputDependenceCheck:
         array where the step refuses the changed inputs.
         """
         try:
-            places, before, after = self._changed(share, change)
+            places, before, after = self._draw_changes(share, change)
             differ = [not each.alike(*items) for each, *items in zip(self.inputs, before, after, strict=True)]
         except Exception as error:  # there may be no room for a copy
             if not self.framework.is_out_of_memory(error):
@@ -452,7 +452,7 @@ class InputDependenceCheck:
         self._last_change = places, before, after
         return self._output_on(places, after, before)
 
-    def _put(self, places: Sequence[Index], items: Sequence[Any]) -> bool:
+    def _write(self, places: Sequence[Index], items: Sequence[Any]) -> bool:
         """Write an item into every input; return whether the step will use any of them."""
         changed = {
             id(each.array): self.framework.put(each.array, place, item)

@@ -215,7 +215,7 @@ class SharedStateCheck:
         is_changed = False
         for arm_run in arm_runs:
             yield arm_run
-            left = self._left(self.start)
+            left = self._changes_since(self.start)
             is_changed = is_changed or bool(left)
             if not arm_run.ok:
                 self.noted += left.values()
@@ -226,12 +226,12 @@ class SharedStateCheck:
             if is_changed:
                 self._write(self.start)
         if is_changed:
-            self._write(self._expected())
+            self._write(self._expected_state())
 
     def judge_timing(self, arm_runs: Sequence[ArmRun]) -> None:
         """Fail the arms that changed something while they were timed, and flag those that were timed with them."""
-        expected = self._expected()
-        changed = [each for name, each in self._left(expected).items() if name not in self.set_in_steps]
+        expected = self._expected_state()
+        changed = [each for name, each in self._changes_since(expected).items() if name not in self.set_in_steps]
         if not changed:
             return
         names = {each.setting for each in changed}
@@ -240,7 +240,7 @@ class SharedStateCheck:
             with arm_run.failing(self.framework), arm_run.built.enter():
                 arm_run.built.step()
                 self.framework.synchronize()
-            if again := [each for name, each in self._left(expected).items() if name in names]:
+            if again := [each for name, each in self._changes_since(expected).items() if name in names]:
                 self._blame(arm_run, again)
         self._write(expected)
         self.noted += changed
@@ -258,11 +258,11 @@ class SharedStateCheck:
         remarks = [reason("process-changed", **describe(affecting))] if affecting else []
         return replace(measured, remarks=[*measured.remarks, *remarks], changes_process=bool(changed))
 
-    def _expected(self) -> State:
+    def _expected_state(self) -> State:
         """Return the state in which the arms are timed."""
         return self.settings.changed(self.start, self.common.values())
 
-    def _left(self, state: State) -> Left:
+    def _changes_since(self, state: State) -> Left:
         """Return the changes since this state that affect arms."""
         return {each.setting: each for each in self.settings.changes_since(state) if each.affects_arms}
 
@@ -280,8 +280,8 @@ class SharedStateCheck:
         unlike = _unlike(left, self.common)
         if not (unlike and first.ok and arm_run.ok):
             return
-        of_first, of_arm = self._expected(), self.settings.changed(self.start, left.values())
-        kept = self._kept_by_steps(first, of_first, of_arm) & self._kept_by_steps(arm_run, of_arm, of_first)
+        of_first, of_arm = self._expected_state(), self.settings.changed(self.start, left.values())
+        kept = self._settings_of_steps(first, of_first, of_arm) & self._settings_of_steps(arm_run, of_arm, of_first)
         self.set_in_steps |= unlike & kept
         for each, its in both:
             changes = [change for name, change in its.items() if name in unlike - kept]
@@ -298,18 +298,18 @@ class SharedStateCheck:
             arm_run.close()
             self.building.build(arm_run)
             self._run(arm_run)
-        again = self._left(self.start)
+        again = self._changes_since(self.start)
         uses = [change for change in changes if arm_run.ok and change.setting not in again]
         self.start = self.settings.changed(self.start, uses)
         return uses
 
-    def _kept_by_steps(self, arm_run: ArmRun, own: State, other: State) -> set[str]:
+    def _settings_of_steps(self, arm_run: ArmRun, own: State, other: State) -> set[str]:
         """Return what the arm's steps put back into its own state after it was put into another arm's."""
         self._write(other)
-        unlike = self._left(own).keys()
+        unlike = self._changes_since(own).keys()
         with arm_run.failing(self.framework), self.building.spending.charge("checks"):
             self._run(arm_run)
-        return unlike - self._left(own).keys()
+        return unlike - self._changes_since(own).keys()
 
     def _run(self, arm_run: ArmRun) -> None:
         with arm_run.built.enter():

@@ -166,7 +166,7 @@ class Worker:
         try:
             _write(cast(BinaryIO, self._process.stdin), body)
         except OSError:
-            raise self._lost("before it took the order") from None
+            raise self._loss("before it took the order") from None
         last = "starting"
         while True:
             try:
@@ -175,7 +175,7 @@ class Worker:
                 self.close()
                 raise WorkerLostError("hung", reason("worker-silent", silence_s=silence_s, during=repr(last))) from None
             if reply is None:
-                raise self._lost(f"during {last!r}")
+                raise self._loss(f"during {last!r}")
             kind, content = reply
             if kind == "done":
                 return content
@@ -241,7 +241,7 @@ class Worker:
         except Exception:  # the pipe was closed, or holds what this process cannot unpickle
             self._replies.put(None)
 
-    def _lost(self, when: str) -> WorkerLostError:
+    def _loss(self, when: str) -> WorkerLostError:
         try:
             code = self._process.wait(timeout=ENDING_S)
         except subprocess.TimeoutExpired:

@@ -18,6 +18,7 @@ from accelbench.report.figures.drawing import (
 from accelbench.report.figures.svg import PALETTE, Axis, Chart, Key, Panel, clip, log_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings, SizeSweep
+from accelbench.text import list_some
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _CROSSOVER = (
@@ -44,7 +45,8 @@ def crossover_figure(sweeps: Sequence[SizeSweep]) -> FigureWithData:
     """Draw the time of one iteration over the size, for a baseline and its candidates, with each crossover."""
     first = sweeps[0]
     lines = [_baseline(sweeps), *(sweep.arms.assign(arm=sweep.level) for sweep in sweeps)]
-    title = f"{format_subject(first.workload, first.held)}: {_finding(sweeps)}"
+    findings = list_some(map(_pays, sweeps), _MOST_SAID, separator="; ")
+    title = f"{format_subject(first.workload, first.held)}: {findings}"
     panel = Panel(x=_size_axis(first.axis, lines), y=_time_axis(lines), height_pt=_HEIGHT_PT)
     _shade(panel, sweeps)
     for place, arms in enumerate(lines):
@@ -124,14 +126,8 @@ def _with_room(values: Sequence[float]) -> tuple[float, float]:
     return least / room, most * room
 
 
-def _finding(sweeps: Sequence[SizeSweep]) -> str:
-    """Return from which size on each candidate pays."""
-    said = [_pays(sweep) for sweep in sweeps[:_MOST_SAID]]
-    more = len(sweeps) - len(said)
-    return "; ".join([*said, f"and {units.plural(more, 'candidate')} more"] if more else said)
-
-
 def _pays(sweep: SizeSweep) -> str:
+    """Return from which size on a candidate pays."""
     if sweep.crossover is not None:
         side = "above" if sweep.direction == "up" else "below"
         return f"{sweep.level} pays {side} {sweep.axis} {_round(sweep.crossover)} ({_between(sweep)})"

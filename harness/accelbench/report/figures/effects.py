@@ -102,15 +102,15 @@ def finding(effects: pd.DataFrame) -> str:
     technique, counts = effects["switched"].iloc[0], Counter(effects["verdict"])
     if len(effects) == 1:
         (verdict,) = counts
-        return f"{technique} {_DOES[verdict]}: {_named(effects.iloc[0])}"
+        return f"{technique} {_DOES[verdict]}: {_label_effect(effects.iloc[0])}"
     count = units.plural(len(effects), "comparison")
     if counts["faster"]:
         best = _fastest(effects[effects["verdict"] == "faster"]).iloc[0]
         slower = f"; slower on {counts['slower']}" if counts["slower"] else ""
-        return f"{technique} pays on {counts['faster']} of {count}, at best {_named(best)}{slower}"
+        return f"{technique} pays on {counts['faster']} of {count}, at best {_label_effect(best)}{slower}"
     if counts["slower"]:
         worst = _fastest(effects[effects["verdict"] == "slower"]).iloc[-1]
-        return f"{technique} slows down {counts['slower']} of {count}, at worst {_named(worst)}"
+        return f"{technique} slows down {counts['slower']} of {count}, at worst {_label_effect(worst)}"
     if counts["same"]:
         return f"{technique} makes no difference in {counts['same']} of {count}, and pays on none"
     return f"{technique} is undecided in all of {count}"
@@ -152,15 +152,15 @@ def labels(rows: pd.DataFrame) -> tuple[list[str], str]:
     differing = [name for name in names if len({parts.get(name, "") for parts in rows_parts}) > 1]
     shared = [rows_parts[0].get(name, "") for name in names if name not in differing]
     for count in range(1, len(differing) + 1):
-        each = [_joined(parts, differing[:count]) for parts in rows_parts]
+        each = [_join(parts, differing[:count]) for parts in rows_parts]
         if len(set(each)) == len(each):
             break
     else:
-        each = [_joined(parts, differing or ["level", "workload"]) for parts in rows_parts]
+        each = [_join(parts, differing or ["level", "workload"]) for parts in rows_parts]
     return each, ", ".join(filter(None, shared if differing else []))[:_LONGEST_NOTE]
 
 
-def _joined(parts: dict[str, str], names: Sequence[str]) -> str:
+def _join(parts: dict[str, str], names: Sequence[str]) -> str:
     return " · ".join(_unbroken(parts[name]) for name in names if parts.get(name))
 
 
@@ -179,7 +179,7 @@ def _fastest(effects: pd.DataFrame) -> pd.DataFrame:
     return effects.sort_values("speedup", ascending=False, kind="stable")
 
 
-def _named(effect: pd.Series[Any]) -> str:
+def _label_effect(effect: pd.Series[Any]) -> str:
     level = level_of(effect)
     places = (effect["workload"], level if level != "on" else "")
     return f"{units.speedup(effect['speedup'])} ({', '.join(filter(None, places))})"

@@ -194,11 +194,11 @@ def _data(panel: MachinePanel, *, several: bool) -> pd.DataFrame:
     for line in panel.lines:
         shown = _with_gaps(line, len(panel.series.runs))
         for name, heading in (("speedup", ""), ("low", ", from"), ("high", ", to")):
-            columns[f"{line.label}{heading} (×)"] = [_rounded(value) for value in shown[name]]
+            columns[f"{line.label}{heading} (×)"] = [_round_significant(value) for value in shown[name]]
     return pd.DataFrame(columns)
 
 
-def _rounded(value: float) -> float:
+def _round_significant(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else value
 
 

@@ -161,7 +161,7 @@ def describe_tradeoff(points: pd.DataFrame) -> str:
         said = f"{level} takes {_memory(best)} on {workload}, at {units.speedup(speedup)} the speed{_inexact(best)}"
     else:
         said = f"{level} is {units.speedup(speedup)} as fast on {workload}{_price(best)}"
-    return "; ".join([said, *_dominated(points)])
+    return "; ".join([said, *_describe_dominated(points)])
 
 
 def notes(points: pd.DataFrame, every: int) -> Iterator[str]:
@@ -176,7 +176,7 @@ def notes(points: pd.DataFrame, every: int) -> Iterator[str]:
         yield f"Memory: {' or '.join(sorted(set(points['memory_kind'])))}, over the baseline’s."
 
 
-def _dominated(points: pd.DataFrame) -> Iterator[str]:
+def _describe_dominated(points: pd.DataFrame) -> Iterator[str]:
     """Yield which levels are decided and dominated in every trial."""
     hopeless = ~on_front(points) & (points["verdict"] != "undecided")
     everywhere = hopeless.groupby(points["level"], sort=False).all()

@@ -92,12 +92,12 @@ class Axis:
     def share(self, value: float) -> float:
         """Return where a value lies, from 0 at the lower end to 1 at the upper one; an infinite one at its end."""
         value = min(max(value, self.low), self.high)
-        low, high = self._scaled(self.low), self._scaled(self.high)
-        return (self._scaled(value) - low) / (high - low)
+        low, high = self._scale(self.low), self._scale(self.high)
+        return (self._scale(value) - low) / (high - low)
 
     def value(self, share: float) -> float:
         """Return the value at a share of the axis."""
-        low, high = self._scaled(self.low), self._scaled(self.high)
+        low, high = self._scale(self.low), self._scale(self.high)
         scaled = low + share * (high - low)
         if self.kind == "linear":
             return scaled
@@ -107,7 +107,7 @@ class Axis:
         size = abs(scaled) / _LINEAR_PART if linear else 10 ** (abs(scaled) - _LINEAR_PART)
         return math.copysign(size * self.threshold, scaled)
 
-    def _scaled(self, value: float) -> float:
+    def _scale(self, value: float) -> float:
         if self.kind == "linear":
             return value
         if self.kind == "log":
@@ -284,7 +284,7 @@ class Panel:
             left = box.x(x) if by != "y" else box.left + box.width * x
             top = box.y(y) if by != "x" else box.top + box.height * (1 - y)
             behind = f' stroke="{PAPER}" stroke-width="3" paint-order="stroke"' if ground else ""
-            return _written(text, left + dx, top + dy, anchor=anchor, size=size, colour=colour, more=behind)
+            return _text_element(text, left + dx, top + dy, anchor=anchor, size=size, colour=colour, more=behind)
 
         self.marks.append(draw)
 
@@ -349,11 +349,11 @@ class Chart:
         """The chart as a file of its own, on white."""
         size = f'width="{WIDTH_PT:g}pt" height="{self.height_pt:g}pt"'
         ground = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-        return f"{self._opened(f' {size}')}{ground}{self._drawn()}</svg>\n"
+        return f"{self._open_svg(f' {size}')}{ground}{self._draw()}</svg>\n"
 
     def inline(self, described: str, colours: Mapping[str, str]) -> str:
         """Return it as an image for a page, described to screen readers, in the colours of the page."""
-        drawn = self._opened(f' role="img" aria-label="{_text(described)}"') + self._drawn()
+        drawn = self._open_svg(f' role="img" aria-label="{_text(described)}"') + self._draw()
         for colour, own in colours.items():
             drawn = drawn.replace(f'"{colour}"', f'"{own}"')
         return f"{drawn}</svg>"
@@ -362,12 +362,12 @@ class Chart:
     def _title_pt(self) -> float:
         return len(self.title_lines) * LINE_HEIGHT * TITLE_PT + _PAD_PT
 
-    def _opened(self, attributes: str) -> str:
+    def _open_svg(self, attributes: str) -> str:
         view = f'viewBox="0 0 {WIDTH_PT:g} {_n(self.height_pt)}"'
         font = f'font-family="\'DejaVu Sans\', sans-serif" font-size="{TEXT_PT:g}" fill="{INK}"'
         return f'<svg xmlns="http://www.w3.org/2000/svg" {view}{attributes} {font}>'
 
-    def _drawn(self) -> str:
+    def _draw(self) -> str:
         lines = [
             f'<tspan x="{_EDGE_PT:g}" dy="{_n(LINE_HEIGHT * TITLE_PT)}">{_text(line)}</tspan>'
             for line in self.title_lines
@@ -391,7 +391,7 @@ class Chart:
             elif key.marker:
                 yield f'<path d="{_scaled_marker(key.marker, 6.5)}" {at}/>'
             first, *more = wrap_text(key.label, column_pt - 24) or [""]
-            yield _written(f"{first}…" if more else first, x + 20, y)
+            yield _text_element(f"{first}…" if more else first, x + 20, y)
 
 
 def _panel(panel: Panel, box: Box) -> str:
@@ -404,13 +404,15 @@ def _panel(panel: Panel, box: Box) -> str:
     parts += _tick_labels(panel, box)
     bottom = box.top + box.height
     if panel.title:
-        parts.append(_written(panel.title, box.left, box.top - TEXT_PT * 0.75))
+        parts.append(_text_element(panel.title, box.left, box.top - TEXT_PT * 0.75))
     if panel.x.label:
         below = LINE_HEIGHT * TEXT_PT * (1.6 if panel.x.ticks else 0.6) + _PAD_PT
-        parts.append(_written(panel.x.label, box.left + box.width / 2, bottom + below, anchor="middle"))
+        parts.append(_text_element(panel.x.label, box.left + box.width / 2, bottom + below, anchor="middle"))
     if panel.y.label:
         x, y = TEXT_PT * 0.75, box.top + box.height / 2
-        parts.append(_written(panel.y.label, x, y, anchor="middle", more=f' transform="rotate(-90 {_n(x)} {_n(y)})"'))
+        parts.append(
+            _text_element(panel.y.label, x, y, anchor="middle", more=f' transform="rotate(-90 {_n(x)} {_n(y)})"')
+        )
     return f'<g data-part="panel">{"".join(parts)}</g>'
 
 
@@ -421,12 +423,12 @@ def _tick_labels(panel: Panel, box: Box) -> Iterator[str]:
         x = box.x(value)
         half = text_width_pt(label[0] if label else "") / 2
         if x - half > after and x + half < WIDTH_PT:
-            yield _written(label[0] if label else "", x, box.top + box.height + 0.9 * TEXT_PT, anchor="middle")
+            yield _text_element(label[0] if label else "", x, box.top + box.height + 0.9 * TEXT_PT, anchor="middle")
             after = x + half + _PAD_PT
     for value, label in panel.y.ticks:
         first = box.y(value) - (len(label) - 1) / 2 * LINE_HEIGHT * TEXT_PT
         for place, line in enumerate(label):
-            yield _written(line, box.left - _PAD_PT, first + place * LINE_HEIGHT * TEXT_PT, anchor="end")
+            yield _text_element(line, box.left - _PAD_PT, first + place * LINE_HEIGHT * TEXT_PT, anchor="end")
 
 
 def _left_pt(panel: Panel) -> float:
@@ -441,7 +443,7 @@ def _below_pt(panel: Panel) -> float:
     return lines * LINE_HEIGHT * TEXT_PT + _PAD_PT
 
 
-def _written(
+def _text_element(
     text: str, x: float, y: float, *, anchor: Anchor = "start", size: float = TEXT_PT, colour: str = INK, more: str = ""
 ) -> str:
     """Return a text whose middle is at a height."""
@@ -466,10 +468,10 @@ def _path(box: Box, points: Sequence[Point]) -> str:
 
 
 def _scaled_marker(marker: str, size: float) -> str:
-    return re.sub(r"-?\d*\.?\d+", lambda found: _spaced(float(found[0]) * size), _MARKERS[marker])
+    return re.sub(r"-?\d*\.?\d+", lambda found: _format_gap(float(found[0]) * size), _MARKERS[marker])
 
 
-def _spaced(number: float) -> str:
+def _format_gap(number: float) -> str:
     return f" {_n(number)}"
 
 

@@ -27,8 +27,8 @@ def probes() -> Iterator[PeakProbe]:
         yield matrix(name, precision, partial(_product, cupy, dtype))
     yield link(name, "to device pageable", partial(_to_device, cupy, np.ones))
     yield link(name, "from device pageable", partial(_from_device, cupy, np.empty))
-    yield link(name, "to device pinned", partial(_to_device, cupy, partial(_pinned, cupy)))
-    yield link(name, "from device pinned", partial(_from_device, cupy, partial(_pinned, cupy)))
+    yield link(name, "to device pinned", partial(_to_device, cupy, partial(_pinned_array, cupy)))
+    yield link(name, "from device pinned", partial(_from_device, cupy, partial(_pinned_array, cupy)))
 
 
 def _memory(cupy: Any, size: int) -> Iterator[Arm]:
@@ -59,6 +59,6 @@ def _from_device(cupy: Any, array: Any, size: int) -> Iterator[Arm]:
     yield Arm(step=lambda: far.get(out=near), items=size)
 
 
-def _pinned(cupy: Any, length: int, dtype: type) -> np.ndarray:
+def _pinned_array(cupy: Any, length: int, dtype: type) -> np.ndarray:
     """Return an array in page-locked host memory."""
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(4 * length), dtype, length)

@@ -153,14 +153,14 @@ def _cupy(*, round_trip: bool = False, fuse: Fuse | None = None) -> ArrayLibrary
     )
 
 
-def _traced(name: str, formula: Compute, _: str) -> Compute:
+def _fuse(name: str, formula: Compute, _: str) -> Compute:
     """Return the kernel that CuPy makes of the operations that it traces in the formula."""
     from accelbench.frameworks.cupy import namespace
 
     return namespace().fuse(kernel_name=name)(formula)  # type: ignore[no-any-return]
 
 
-def _written(name: str, formula: Compute, element: str) -> Compute:
+def _write_kernel(name: str, formula: Compute, element: str) -> Compute:
     """Return a kernel written in CUDA C++; the formula provides the names of its operands."""
     from accelbench.frameworks.cupy import namespace
 
@@ -168,7 +168,7 @@ def _written(name: str, formula: Compute, element: str) -> Compute:
     return namespace().ElementwiseKernel(operands, "float32 result", f"result = {element}", name)  # type: ignore[no-any-return]
 
 
-def _interpreted(_: str, formula: Compute, element: str) -> Compute:
+def _interpret(_: str, formula: Compute, element: str) -> Compute:
     """Return a function that NumExpr computes block by block on all cores; the formula names its operands."""
     numexpr = import_installed("numexpr", "'accelbench[numpy]'")
     numexpr.set_num_threads(min(cpu_count(), numexpr.MAX_THREADS))
@@ -208,12 +208,12 @@ def _torch(device: str | None) -> ArrayLibrary:
 
 _LIBRARIES: dict[str, Callable[[], ArrayLibrary]] = {
     "numpy": _numpy,
-    "numexpr": partial(_numpy, fuse=_interpreted),
+    "numexpr": partial(_numpy, fuse=_interpret),
     "numba": partial(_numpy, fuse=_machine_code),
     "resident": _cupy,
     "round-trip": partial(_cupy, round_trip=True),
-    "fused": partial(_cupy, fuse=_traced),
-    "kernel": partial(_cupy, fuse=_written),
+    "fused": partial(_cupy, fuse=_fuse),
+    "kernel": partial(_cupy, fuse=_write_kernel),
     "torch-cpu": partial(_torch, "cpu"),
     "torch-accelerator": partial(_torch, None),
 }

@@ -66,7 +66,7 @@ def build_array_program(
     if build not in stored:
         stored[build] = _writes(program, arrays)
     steps = _Steps(program=program, library=library, arrays=arrays, copies=stored[build])
-    held = arrays if library.round_trip else _sent(library, arrays)
+    held = arrays if library.round_trip else _send(library, arrays)
     return Arm(
         step=partial(steps.there_and_back if library.round_trip else steps.resident, held),
         items=program.items,
@@ -98,7 +98,7 @@ class _Steps:
             raise Unavailable(f"the program does not run with {_library_of(xp)}: {why}") from error
 
     def there_and_back(self, arrays: Sequence[Any]) -> Any:
-        output = self.resident(_sent(self.library, arrays))
+        output = self.resident(_send(self.library, arrays))
         return tree_map(output, lambda part: part if _is_number(part) else self.library.fetch(part))
 
 
@@ -148,7 +148,7 @@ def _in_float32(arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(array.astype(kind) if kind else array for array, kind in zip(arrays, kinds, strict=True))
 
 
-def _sent(library: ArrayLibrary, arrays: Sequence[Any]) -> tuple[Any, ...]:
+def _send(library: ArrayLibrary, arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(each if _is_number(each) else library.send(each) for each in arrays)
 
 

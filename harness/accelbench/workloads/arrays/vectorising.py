@@ -85,21 +85,21 @@ def _distances_by_products(xp: Any, sets: Any) -> Any:
     return xp.sqrt(xp.abs(squares[:, :, None] + squares[:, None, :] - 2 * products))
 
 
-def _normalised_by_loop(xp: Any, rows: Any) -> Any:
-    return xp.stack([_normalised(xp, row) for row in rows])
+def _normalise_by_loop(xp: Any, rows: Any) -> Any:
+    return xp.stack([_normalise(xp, row) for row in rows])
 
 
-def _normalised(xp: Any, row: Any) -> Any:
+def _normalise(xp: Any, row: Any) -> Any:
     centred = row - xp.mean(row)
     return centred / xp.sqrt(xp.mean(centred * centred))
 
 
-def _normalised_by_arrays(xp: Any, rows: Any) -> Any:
+def _normalise_by_arrays(xp: Any, rows: Any) -> Any:
     centred = rows - xp.mean(rows, axis=1, keepdims=True)
     return centred / xp.sqrt(xp.mean(centred * centred, axis=1, keepdims=True))
 
 
-def _normalised_by_products(xp: Any, rows: Any) -> Any:
+def _normalise_by_products(xp: Any, rows: Any) -> Any:
     """A mean is a product with a vector, a variance the product of a row with itself."""
     features = rows.shape[1]
     centred = rows - rows @ xp.matrix_transpose(xp.full_like(rows[:1], 1 / features))
@@ -113,9 +113,9 @@ _DISTANCES: dict[str, Form] = {
     "matmul": _distances_by_products,
 }
 _NORMALISED: dict[str, Form] = {
-    "loop": _normalised_by_loop,
-    "array": _normalised_by_arrays,
-    "matmul": _normalised_by_products,
+    "loop": _normalise_by_loop,
+    "array": _normalise_by_arrays,
+    "matmul": _normalise_by_products,
 }
 
 

@@ -28,7 +28,7 @@ def keep_folder(name: str, write: Callable[[Path], None], *, or_else: str = "") 
         with scratch_folder(".unfinished-") as aside:
             draft = Path(aside) / name
             write(draft)
-            _put(draft, home)
+            _publish(draft, home)
     except OSError as error:
         raise BadInput(
             f"{home.parent}: cannot keep the images there ({error.strerror}); "
@@ -43,7 +43,7 @@ def scratch_folder(prefix: str) -> TemporaryDirectory[str]:
     return TemporaryDirectory(dir=cache_folder(), prefix=prefix)
 
 
-def _put(draft: Path, home: Path) -> None:
+def _publish(draft: Path, home: Path) -> None:
     try:
         draft.rename(home)
     except OSError:

@@ -34,7 +34,7 @@ class Block:
         check_choice(branches, BRANCHES, "way to run branches")
         keras.utils.set_random_seed(seed)
         self._in_turn = branches == "serial"
-        self.branches = [keras.Sequential(made) for made in (_fused() if branches == "fused" else _inception())]
+        self.branches = [keras.Sequential(made) for made in (_fuse() if branches == "fused" else _inception())]
         for branch in self.branches:
             branch.build((None, SIDE, SIDE, CHANNELS))
 
@@ -116,5 +116,5 @@ def _inception() -> list[list[Any]]:
     ]
 
 
-def _fused() -> list[list[Any]]:
+def _fuse() -> list[list[Any]]:
     return [[_convolution(96, 3)]]

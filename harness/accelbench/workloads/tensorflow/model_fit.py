@@ -91,7 +91,7 @@ class FittedProgram:
         self._seed, self._number = seed, 0
         with _policy(dtype_policy), _repeatable(seed) as generators:
             program: Any = build()
-            self.program = _checked(program)
+            self.program = _check(program)
             self._data = _Batches(program.data) if isinstance(program.data, tf.data.Dataset) else _Arrays(program)
             if not self.model.built:
                 inputs, *_ = keras.utils.unpack_x_y_sample_weight(self._data.first())
@@ -170,8 +170,8 @@ class FittedProgram:
         A call of ``fit`` has a cost of its own, some hundredths of a second, which is small beside that.
         """
         batches, epochs = self._data.count_batches(1), 1
-        self._timed_s(batches, epochs, options)  # traces and compiles
-        while self._timed_s(batches, epochs, options) < LONGEST_S / 2:
+        self._time_s(batches, epochs, options)  # traces and compiles
+        while self._time_s(batches, epochs, options) < LONGEST_S / 2:
             available = self._data.count_batches(2 * batches)
             batches, epochs = (available, epochs) if available > batches else (batches, 2 * epochs)
         return batches, epochs
@@ -190,17 +190,17 @@ class FittedProgram:
         """
         if not self._taken.is_cut:
             return 0.0
-        began_s = min(_lasted_s(lambda: next(iter(self._taken.data))) for _ in range(READINGS))
-        return began_s / min(_lasted_s(self.run) for _ in range(READINGS)) if began_s > SHORT_START_S else 0.0
+        began_s = min(_duration_s(lambda: next(iter(self._taken.data))) for _ in range(READINGS))
+        return began_s / min(_duration_s(self.run) for _ in range(READINGS)) if began_s > SHORT_START_S else 0.0
 
     def close(self) -> None:
         """Drop the data."""
         self._taken = Taken(data=(), steps=0, items=0, epochs=0)
         self._data.close()
 
-    def _timed_s(self, batches: int, epochs: int, options: Any) -> float:
+    def _time_s(self, batches: int, epochs: int, options: Any) -> float:
         self.take(batches, epochs, options)
-        return _lasted_s(self.run)
+        return _duration_s(self.run)
 
     def _facts(self) -> ProgramFacts:
         model = self.model
@@ -214,7 +214,7 @@ class FittedProgram:
         )
 
 
-def _lasted_s(run: Callable[[], object]) -> float:
+def _duration_s(run: Callable[[], object]) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -252,7 +252,7 @@ class _Batches:
         """Return how many of so many batches the data set has, or all that it has if it caches them."""
         if self._length >= 0:
             return self._length if self.caches else min(batches, self._length)
-        return batches if self._length == tf.data.INFINITE_CARDINALITY else self._counted(batches)[0]
+        return batches if self._length == tf.data.INFINITE_CARDINALITY else self._count(batches)[0]
 
     def facts(self) -> dict[str, Any]:
         """Return what the data set does without any option."""
@@ -271,7 +271,7 @@ class _Batches:
         """Return the first batches, with the options of the pipeline that are set."""
         size = options.batch_size or self.batch_size
         batches = max(batches, math.ceil(size / self.batch_size))
-        steps, items = self._counted(batches)
+        steps, items = self._count(batches)
         dataset = first = self._first(batches)
         if size != self.batch_size:
             if size > items:
@@ -291,7 +291,7 @@ class _Batches:
     def _first(self, batches: int) -> Any:
         return self._dataset if self.caches or 0 <= self._length <= batches else self._dataset.take(batches)
 
-    def _counted(self, batches: int) -> tuple[int, int]:
+    def _count(self, batches: int) -> tuple[int, int]:
         """Return how many of so many batches there are, and how many items these have."""
         if batches not in self._known:
             sizes = [_items_in(batch) for batch in self._first(batches)]
@@ -354,7 +354,7 @@ class _Arrays:
         return tf.nest.map_structure(lambda leaf: leaf if leaf is None else leaf[:items], self._parts)
 
 
-def _checked(program: Any) -> KerasProgram:
+def _check(program: Any) -> KerasProgram:
     """Return a program if it can run.
 
     Raises:

@@ -72,8 +72,8 @@ class ImagePipeline:
         ``page_cache_share`` is the share of the files that was in the page cache.
         """
         epochs = self._new()
-        first_epoch_s = _drained(epochs, consume)["whole_s"]
-        laps = [_drained(epochs, consume) for _ in range(LAPS)]
+        first_epoch_s = _time_epoch(epochs, consume)["whole_s"]
+        laps = [_time_epoch(epochs, consume) for _ in range(LAPS)]
         spent_s = {name: sum(lap[name] for lap in laps) for name in laps[0]}
         whole_s = spent_s.pop("whole_s")
         facts = {f"{name.removesuffix('_s')}_share": part_s / whole_s for name, part_s in spent_s.items()}
@@ -90,16 +90,16 @@ class ImagePipeline:
         stages = self._stages
         images = self._records()
         if stages.cache == "off":
-            images = self._shuffled(images)  # while they are small
+            images = self._shuffle(images)  # while they are small
         images = images.map(self._decode, num_parallel_calls=self._parallel_calls())
         if stages.cache != "off":
             self._caches += 1
             images = images.cache("" if self._cache is None else f"{self._cache.name}/{self._caches}")
-            images = self._shuffled(images)  # behind the cache, or every epoch would have the first one's order
+            images = self._shuffle(images)  # behind the cache, or every epoch would have the first one's order
         if stages.vectorised:
-            batches = images.batch(self._batch_size).map(_normalised)
+            batches = images.batch(self._batch_size).map(_normalise)
         else:
-            batches = images.map(_normalised).batch(self._batch_size)
+            batches = images.map(_normalise).batch(self._batch_size)
         if stages.prefetch:
             batches = batches.prefetch(tf.data.AUTOTUNE if stages.prefetch == AUTOTUNE else int(stages.prefetch))
         return batches
@@ -125,7 +125,7 @@ class ImagePipeline:
             num_parallel_calls=len(names) if self._stages.interleave == "parallel" else None,
         )
 
-    def _shuffled(self, images: Any) -> Any:
+    def _shuffle(self, images: Any) -> Any:
         buffer = self._stages.shuffle_buffer
         if not buffer:
             return images
@@ -154,7 +154,7 @@ class ImagePipeline:
         return options
 
 
-def _normalised(pixels: Any, label: Any) -> tuple[Any, Any]:
+def _normalise(pixels: Any, label: Any) -> tuple[Any, Any]:
     """Return the pixels of an image or of a batch in [-1, 1], float32, as many classifiers of Keras take them."""
     return tf.cast(pixels, tf.float32) / 127.5 - 1, label
 
@@ -164,7 +164,7 @@ def _begun(epochs: Any) -> Any:
         return iter(epochs)
 
 
-def _drained(epochs: Any, consume: Consume | None) -> dict[str, float]:
+def _time_epoch(epochs: Any, consume: Consume | None) -> dict[str, float]:
     """Run an epoch and return how many seconds it took, and its parts."""
     used_s = 0.0
     began_s = time.perf_counter()

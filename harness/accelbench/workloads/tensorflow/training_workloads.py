@@ -193,7 +193,7 @@ def tf_image_loading(setting: Setting, stages: Stages, *, images: int | None = N
     if setting.only_check:
         return Arm(step=nothing)
     side = setting.choose(small=96, full=224)
-    drawn = _drawn(setting, images or setting.choose(small=64, full=256))
+    drawn = _draw_images(setting, images or setting.choose(small=64, full=256))
     pipeline = _pipeline(setting, stages, drawn, side=side, batch_size=batch_size)
     contents = EpochContents(side=side, classes=drawn.classes, seed=setting.seed)
     return Arm(
@@ -222,7 +222,7 @@ def tf_image_training(setting: Setting, options: ImageTrainOptions, *, images: i
             "shuffled images, and shards read one after another, bring another order, and training depends on the order"
         )
     side = setting.choose(small=48, full=224)
-    drawn = _drawn(setting, images or setting.choose(small=48, full=256))
+    drawn = _draw_images(setting, images or setting.choose(small=48, full=256))
     training = KerasTraining(
         problem=models.cnn(side=side, classes=max(2, drawn.classes)),
         data=lambda size: _pipeline(setting, options, drawn, side=side, batch_size=size),
@@ -234,7 +234,7 @@ def tf_image_training(setting: Setting, options: ImageTrainOptions, *, images: i
     return train(setting, options, training)
 
 
-def _drawn(setting: Setting, count: int) -> Any:
+def _draw_images(setting: Setting, count: int) -> Any:
     """Return the run's images that an epoch decodes."""
     from accelbench.workloads.data import images
     from accelbench.workloads.tensorflow.pipeline import draw

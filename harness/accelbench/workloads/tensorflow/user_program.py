@@ -122,7 +122,7 @@ class _FitArm:
         if self.setting.only_check:
             self._check_only()
             return Arm(step=nothing)
-        fitted = self._fitted()
+        fitted = self._make_program()
         self._refuse(fitted.facts)
         iteration = self._iteration(fitted)
         taken = fitted.take(iteration.batches, iteration.epochs, self.options)
@@ -156,7 +156,7 @@ class _FitArm:
             fitted.close()
         self._refuse(found)
 
-    def _fitted(self) -> FittedProgram:
+    def _make_program(self) -> FittedProgram:
         import tensorflow as tf
 
         from accelbench.workloads.tensorflow.model_fit import FittedProgram
@@ -230,7 +230,7 @@ class _FitArm:
             found = (own, 1) if own is not None else fitted.divide(setting.items, self.options)
             decided = _Iteration(*found, compares=setting.compares_outputs)
         elif decided is None:
-            probe = self._fitted()
+            probe = self._make_program()
             try:
                 decided = self._decide(probe)
             finally:

@@ -65,7 +65,7 @@ def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object
     parts = _parts_with_forward(model)
     for part in parts:
         # Not `model.compile`, which leaves a model as it is whose class is one of PyTorch's own (seen in 2.13).
-        part.forward = torch.compile(_called(part.forward), mode=mode)
+        part.forward = torch.compile(_wrap(part.forward), mode=mode)
     _open.add(model)
 
     def close() -> None:
@@ -87,7 +87,7 @@ def _parts_with_forward(model: Any) -> list[Any]:
     return [model]
 
 
-def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls this one, with code of its own.
 
     PyTorch stores compiled code and the shapes it saw with a function's code, by its name. Arms that shared code would

@@ -383,7 +383,7 @@ def _whole(path: Path, side: int) -> Any:
     from PIL import Image
 
     with Image.open(path) as image:
-        return _scaled(image, side)
+        return _scale(image, side)
 
 
 def _draft(path: Path, side: int) -> Any:
@@ -391,10 +391,10 @@ def _draft(path: Path, side: int) -> Any:
 
     with Image.open(path) as image:
         image.draft("RGB", (side, side))  # of a JPEG file, so few frequencies that it stays at least as large
-        return _scaled(image, side)
+        return _scale(image, side)
 
 
-def _scaled(image: Any, side: int) -> Any:
+def _scale(image: Any, side: int) -> Any:
     from PIL import Image
 
     scaled = image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)

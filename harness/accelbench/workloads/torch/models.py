@@ -23,7 +23,7 @@ sgd = partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 adamw = partial(torch.optim.AdamW, lr=1e-3)
 
 
-def _unchanged(inputs: Any) -> Any:
+def _identity(inputs: Any) -> Any:
     return inputs
 
 
@@ -45,7 +45,7 @@ class Problem:
     labels: Callable[[int, Any], Any] | None = None
     loss: Callable[[Any, Any], Any] = cross_entropy
     optimizer: Callable[..., Any] = sgd
-    enter: Callable[[Any], Any] = _unchanged
+    enter: Callable[[Any], Any] = _identity
     searchable: bool = True
     has_convolutions: bool = False
     has_attention: bool = False

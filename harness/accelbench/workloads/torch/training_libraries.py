@@ -80,7 +80,7 @@ def from_trainer(trainer: Any) -> Program:
         model=model,
         loader=loader_of_updates(trainer.callback_handler.train_dataloader, parts),
         train_step=train_step,
-        optimizer=_unwrapped(trainer.optimizer),
+        optimizer=_unwrap(trainer.optimizer),
         state=[schedule, Attributes(trainer.state, "global_step"), *_scaler_of(accelerator)],
     )
 
@@ -126,8 +126,8 @@ def from_accelerate(
         model=model,
         loader=loader_of_updates(loader, parts),
         train_step=learn,
-        optimizer=[_unwrapped(each) for each in _listed(optimizer)],
-        state=[*_listed(scheduler), Attributes(accelerator, "step"), *_scaler_of(accelerator)],
+        optimizer=[_unwrap(each) for each in _as_list(optimizer)],
+        state=[*_as_list(scheduler), Attributes(accelerator, "step"), *_scaler_of(accelerator)],
     )
 
 
@@ -282,7 +282,7 @@ class Attributes:
             setattr(self._owner, name, value)
 
 
-class _Prepared(Exception):
+class _TrainingPrepared(Exception):
     """The library has prepared the training, and is about to begin."""
 
 
@@ -291,13 +291,13 @@ def _prepare_trainer(trainer: Any, callback: Any) -> None:
 
     class Stop(callback):  # type: ignore[misc]
         def on_train_begin(self, *_: Any, **__: Any) -> None:
-            raise _Prepared
+            raise _TrainingPrepared
 
     own = trainer.callback_handler.callbacks
     trainer.callback_handler.callbacks = [Stop()]
     try:
         trainer.train()
-    except _Prepared:
+    except _TrainingPrepared:
         return
     finally:
         trainer.callback_handler.callbacks = own
@@ -308,11 +308,11 @@ def _prepare_module(library: Any, trainer: Any, module: Any, data: Any, losses: 
 
     class Stop(library.Callback):  # type: ignore[misc]
         def on_train_batch_start(self, *_: Any) -> None:
-            raise _Prepared
+            raise _TrainingPrepared
 
     trainer.callbacks, trainer.loggers = [Stop()], []
     trainer.limit_val_batches = 0
-    with suppress(_Prepared):
+    with suppress(_TrainingPrepared):
         trainer.fit(module, data)
     trainer.callbacks = [losses]
     trainer.state.fn = import_module(f"{library.__name__}.trainer.states").TrainerFn.FITTING
@@ -398,13 +398,13 @@ def _scaler_of(owner: Any) -> list[Any]:
     return [] if scaler is None else [scaler]
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     if values is None:
         return []
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _unwrapped(optimizer: Any) -> Any:
+def _unwrap(optimizer: Any) -> Any:
     """Return PyTorch's optimizer, without Accelerate's wrapper."""
     return getattr(optimizer, "optimizer", optimizer)
 

@@ -343,7 +343,7 @@ class TorchTrainingLoop(TrainingLoop):
 
         options, source = self.options, self.training.data(self.batch_size)
         if isinstance(source, Files):
-            loader = self._loader(partial(data.Loader, **_loaded(source)), source, self._pins and not self._reads_ahead)
+            loader = self._loader(partial(data.Loader, **_load(source)), source, self._pins and not self._reads_ahead)
             return self._read_ahead(loader) if self._reads_ahead else loader
         if options.names_loader:
             return self._loader(source.loaded, Files(dataset=None, items=0, batch_size=None), self._pins)
@@ -452,7 +452,7 @@ class TorchTrainingLoop(TrainingLoop):
         return first.sum() if first.ndim else first
 
 
-def _loaded(source: Files) -> dict[str, Any]:
+def _load(source: Files) -> dict[str, Any]:
     names = ("dataset", "items", "batch_size", "draws")
     return {name: getattr(source, name) for name in names}
 

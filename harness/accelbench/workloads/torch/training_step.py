@@ -251,7 +251,7 @@ class ProgramTask:
         self._seed = seed
         self._draw = 0
         self._is_tried = False
-        self.optimizers = _listed(program.optimizer)
+        self.optimizers = _as_list(program.optimizer)
         self.trains_itself = program.train_step is not None
         self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
@@ -315,7 +315,7 @@ class ProgramTask:
         """Return the program's optimizers, or such as they are in another implementation."""
         if implementation is None:
             return self.optimizers
-        return [_reimplemented(each, implementation) for each in self.optimizers]
+        return [_reimplement(each, implementation) for each in self.optimizers]
 
     def model_inputs(self, model: Any, batch: Any) -> tuple[Any, ...]:
         """Return the arguments with which the program's step calls its model.
@@ -346,7 +346,7 @@ class ProgramTask:
             return (result,)
         if not isinstance(result, torch.Tensor) or result.ndim:
             raise BadInput(
-                f"the program's step returned {_described(result)}; expected the loss: a tensor of one number, from "
+                f"the program's step returned {_describe(result)}; expected the loss: a tensor of one number, from "
                 "which accelbench makes the backward pass and the optimizer's step; a step that makes them itself is "
                 "passed as train_step(batch)"
             )
@@ -370,7 +370,7 @@ class ProgramTask:
         are_numbers = all(isinstance(part, int | float) or getattr(part, "numel", int)() == 1 for part in losses)
         if not losses or not are_numbers:
             raise BadInput(
-                f"the program's train_step returned {_described(found)}; expected its loss, or a tuple or dictionary "
+                f"the program's train_step returned {_describe(found)}; expected its loss, or a tuple or dictionary "
                 "of its losses, each a tensor of one number"
             )
         tensors = [torch.as_tensor(part).detach().reshape(()) for part in losses]
@@ -478,22 +478,22 @@ def _check_program(program: Program) -> None:
             "the program has a train_step and no optimizer; expected the optimizers that it steps, so that they can "
             "return to their first state, or optimizer=() if it has none"
         )
-    for name, parts in (("optimizer", _listed(program.optimizer)), ("state", program.state)):
+    for name, parts in (("optimizer", _as_list(program.optimizer)), ("state", program.state)):
         for part in parts:
             if not all(callable(getattr(part, method, None)) for method in ("state_dict", "load_state_dict")):
                 raise BadInput(
-                    f"the program's {name} holds {_described(part)}; expected objects with state_dict and "
+                    f"the program's {name} holds {_describe(part)}; expected objects with state_dict and "
                     "load_state_dict"
                 )
 
 
-def _listed(optimizer: Any) -> list[Any]:
+def _as_list(optimizer: Any) -> list[Any]:
     if optimizer is None:
         return []
     return list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
 
 
-def _reimplemented(own: Any, implementation: str) -> Any:
+def _reimplement(own: Any, implementation: str) -> Any:
     """Return an optimizer like this one in another implementation.
 
     Raises:
@@ -712,5 +712,5 @@ def copied(output: Any) -> Any:
     return tree_map(output, lambda part: part.clone() if isinstance(part, torch.Tensor) else part)
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"

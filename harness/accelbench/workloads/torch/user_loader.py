@@ -127,12 +127,12 @@ class UserLoader:
         seeds = Seeds(self._seed, _held_generators(self._data)) if draws else None
         if not self.is_data_loader:
             inputs = self.loader[:count] if isinstance(self.loader, list) and not draws else ()
-            return Epoch(_Repeated(self.loader, count, seeds), known, inputs=inputs)
+            return Epoch(_RepeatedBatches(self.loader, count, seeds), known, inputs=inputs)
         if self.is_stream:
             return self._stream_epoch(count, batch_size, processes, seeds, known)
-        return self._drawn_epoch(count, batch_size, processes, seeds, known)
+        return self._draw_epoch(count, batch_size, processes, seeds, known)
 
-    def _drawn_epoch(
+    def _draw_epoch(
         self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: Counted | None
     ) -> Epoch:
         """Return the epoch of a data set whose items are drawn by number."""
@@ -222,7 +222,7 @@ class UserLoader:
         """Return the first ``count`` indices, or lists of indices, that a sampler draws from the seed."""
         generators = [each for each in _held_generators(sampler) if isinstance(each, torch.Generator)]
         states = [generator.get_state() for generator in generators]  # perhaps shared with the loaders of other arms
-        with _seeded(self._seed):
+        with _seed_generators(self._seed):
             found: list[Any]
             if type(sampler) is RandomSampler and not sampler.replacement and len(sampler) == len(sampler.data_source):
                 found = torch.randperm(len(sampler))[:count].tolist()  # a list of all would take a while
@@ -255,7 +255,7 @@ class UserLoader:
                 _SeededCollate(self.loader.collate_fn, seeds) if seeds else self.loader.collate_fn
             )
             return collate(items if batch_size else items[0]) if items else None
-        return next(iter(_Repeated(self.loader, 1, seeds)), None)
+        return next(iter(_RepeatedBatches(self.loader, 1, seeds)), None)
 
 
 class Epoch:
@@ -329,7 +329,7 @@ class Seeds:
     def of(self, *place: Any) -> Iterator[None]:
         """Seed all generators for an item at this place, and restore those that the process shares."""
         number = zlib.crc32(repr((self._seed, *place)).encode())
-        with _seeded(number):
+        with _seed_generators(number):
             for generator in self._generators:
                 _seed_generator(generator, number)
             yield
@@ -347,7 +347,7 @@ _LENT = np.random.MT19937(0)  # NumPy's while an item is made
 
 
 @contextmanager
-def _seeded(number: int) -> Iterator[None]:
+def _seed_generators(number: int) -> Iterator[None]:
     """Seed the generators on the host that a process shares, and restore them."""
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     shared: Any = np.random  # its stubs lack the two functions
@@ -517,7 +517,7 @@ class _Stream(IterableDataset[Any]):  # type: ignore[misc]  # PyTorch is not typ
             yield item
 
 
-class _Repeated:
+class _RepeatedBatches:
     """The first batches of something that yields those of an epoch whenever it is iterated."""
 
     def __init__(self, loader: Any, count: int, seeds: Seeds | None) -> None:
