@@ -1,4 +1,4 @@
-"""Arrays note every operation of a NumPy program, and change nothing."""
+"""Arrays record every operation of a NumPy program, and change nothing."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench import ArrayProgram
 from accelbench.core import Setting
-from accelbench.explain.array_profile import Notes, Watched, profile_array_program
+from accelbench.explain.array_profile import ArrayPass, RecordingArray, profile_array_program
 
 
 def step(xp, left, right):
@@ -26,14 +26,13 @@ def build() -> ArrayProgram:
     return ArrayProgram(step=step, arrays=(rng.random((32, 32)), rng.random((32, 32))), items=32)
 
 
-def test_a_watched_program_computes_the_same() -> None:
+def test_a_recorded_program_computes_the_same() -> None:
     program = build()
-    notes, watched = Notes(), [array.view(Watched) for array in program.arrays]
-    for array in watched:
-        array.notes = notes
-    for found, expected in zip(program.step(np, *watched), program.step(np, *program.arrays), strict=True):
+    recorder = ArrayPass()
+    recording = [RecordingArray.of(array, recorder) for array in program.arrays]
+    for found, expected in zip(program.step(np, *recording), program.step(np, *program.arrays), strict=True):
         assert np.array_equal(np.asarray(found), expected)
-    assert notes.calls == {
+    assert recorder.calls == {
         "matmul": 1,
         "absolute": 1,
         "sqrt": 1,

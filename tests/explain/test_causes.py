@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from accelbench.explain.causes import find_causes, plan_remedies, rate
+from accelbench.explain.causes import find_causes, find_nearest_ceiling, plan_remedies
 from accelbench.explain.parts import baseline_of, plan_parts, read_part
-from accelbench.explain.profile import Compilation, Line, Operator, Profile, Share
+from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Ceiling, Effect
 
 CEILINGS = [
@@ -83,7 +83,7 @@ def test_workers_that_start_anew_are_named_beside_the_input_that_waits_for_them(
 
 
 def test_a_cause_names_the_lines_of_the_program():
-    lines = (Line(file="train.py", line=17, call="item()", times=512),)
+    lines = (CallSite(file="train.py", line=17, call="item()", times=512),)
     (cause,) = find_causes(a_profile(readings=lines), [a_part("readings-twice", 0.8, 0.78, 0.82)], CEILINGS)
     assert "item() in train.py:17" in cause.what
 
@@ -95,25 +95,27 @@ def test_one_recompilation_is_what_a_last_smaller_batch_costs():
 
 
 def an_operator(name, share, *, operations=0.0, moved_bytes=0.0):
-    sure = Share(share=share, low=share - 0.02, high=share + 0.02)
-    return Operator(name=name, calls=1, seconds=0.1 * share, share=sure, operations=operations, moved_bytes=moved_bytes)
+    sure = StepShare(share=share, low=share - 0.02, high=share + 0.02)
+    return OperatorTime(
+        name=name, calls=1, seconds=0.1 * share, share=sure, operations=operations, moved_bytes=moved_bytes
+    )
 
 
 def test_operators_near_the_rate_of_the_memory_bind_by_memory():
     moving = an_operator("add", 0.8, operations=2e7, moved_bytes=6e8)
-    assert rate(moving, CEILINGS, "cpu").bound == "memory"
+    assert find_nearest_ceiling(moving, CEILINGS, "cpu").bound == "memory"
     assert codes_of(operators=(moving,)) == ["memory-bound"]
 
 
 def test_operators_near_the_peak_of_products_bind_by_arithmetic():
     product = an_operator("mm", 0.8, operations=6e9, moved_bytes=1e6)
-    assert rate(product, CEILINGS, "cpu").bound == "arithmetic"
+    assert find_nearest_ceiling(product, CEILINGS, "cpu").bound == "arithmetic"
     assert codes_of(operators=(product,)) == ["compute-bound"]
 
 
 def test_operators_far_from_every_ceiling_bind_by_neither():
     small = an_operator("add", 0.8, operations=1e3, moved_bytes=1e4)
-    assert rate(small, CEILINGS, "cpu").bound == "neither"
+    assert find_nearest_ceiling(small, CEILINGS, "cpu").bound == "neither"
     assert codes_of(operators=(small,)) == []
 
 
@@ -125,7 +127,7 @@ def test_only_what_a_program_does_is_taken_off():
             a_profile(
                 optimizer="for-loop",
                 tensors=200,
-                update=Share(share=0.3, low=0.2, high=0.4),
+                update=StepShare(share=0.3, low=0.2, high=0.4),
                 threads=1,
                 anomaly=True,
                 workers=2,

@@ -8,9 +8,9 @@ import pytest
 from accelbench.explain import as_json, as_markdown, as_text
 from accelbench.explain.causes import find_causes
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import left_out, plan_parts, read_part
+from accelbench.explain.parts import plan_parts, read_part, skip_part
 from accelbench.explain.prediction import predict
-from accelbench.explain.profile import Line, Operator, Profile, Share
+from accelbench.explain.profile import CallSite, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Effect
 
 PROFILE = Profile(
@@ -24,9 +24,9 @@ PROFILE = Profile(
     loads=True,
     threads=2,
     cores=2,
-    operators=(Operator(name="mm", calls=24, seconds=0.03, share=Share(share=0.3, low=0.28, high=0.32)),),
-    loading=Share(share=0.6, low=0.55, high=0.65),
-    outside=Share(share=0.1, low=0.08, high=0.12),
+    operators=(OperatorTime(name="mm", calls=24, seconds=0.03, share=StepShare(share=0.3, low=0.28, high=0.32)),),
+    loading=StepShare(share=0.6, low=0.55, high=0.65),
+    outside=StepShare(share=0.1, low=0.08, high=0.12),
 )
 
 
@@ -75,7 +75,7 @@ def test_what_the_pairs_do_not_tell_is_said_and_nothing_else_is_claimed():
 
 
 def test_without_time_for_the_pairs_nothing_is_claimed_of_them():
-    text = as_text(explained(*(left_out(*part) for part in plan_parts(PROFILE))))
+    text = as_text(explained(*(skip_part(*part) for part in plan_parts(PROFILE))))
     assert "Nothing could be taken off the program" in text
     assert "the budget is too short for it: raise --budget" in text
     assert "will not help: " not in text
@@ -102,14 +102,14 @@ def test_every_part_has_a_name_for_people():
         PROFILE,
         optimizer="for-loop",
         tensors=200,
-        update=Share(share=0.3, low=0.2, high=0.4),
-        float64=Share(share=0.3, low=0.2, high=0.4),
+        update=StepShare(share=0.3, low=0.2, high=0.4),
+        float64=StepShare(share=0.3, low=0.2, high=0.4),
         threads=1,
         anomaly=True,
         workers=2,
         is_epoch=True,
-        readings=(Line(file="train.py", line=3, call="item()", times=1),),
-        copies=(Line(file="train.py", line=4, call="clone()", times=1),),
+        readings=(CallSite(file="train.py", line=3, call="item()", times=1),),
+        copies=(CallSite(file="train.py", line=4, call="clone()", times=1),),
     )
     parts = [read_part(name, levels, ArmRecord(levels={}, outcome="failed")) for name, levels in plan_parts(everything)]
     assert len(parts) == 11

@@ -7,14 +7,14 @@ import pytest
 from accelbench.explain import reasons_as_json, reasons_as_text
 from accelbench.explain.parts import read_part
 from accelbench.explain.prediction import Prediction
-from accelbench.explain.profile import Compilation, Operator, Profile, Share
-from accelbench.explain.why import Reasons
+from accelbench.explain.profile import Compilation, OperatorTime, Profile, StepShare
+from accelbench.explain.why import TechniqueExplanation
 from accelbench.schema.result import ArmRecord, Effect
 
 
 def profiled(seconds, items=64.0, *, operators, **facts):
     listed = tuple(
-        Operator(name=name, calls=calls, seconds=spent_s, share=Share.of([spent_s / seconds]))
+        OperatorTime(name=name, calls=calls, seconds=spent_s, share=StepShare.of([spent_s / seconds]))
         for name, (spent_s, calls) in operators.items()
     )
     return Profile(framework="torch", device="cpu", seconds=seconds, items=items, operators=listed, **facts)
@@ -23,7 +23,9 @@ def profiled(seconds, items=64.0, *, operators, **facts):
 def reasons(before, after, *, speedup=1.5, prediction=None, name="amp bf16"):
     effect = Effect(against={}, speedup=speedup, low=0.95 * speedup, high=1.05 * speedup, verdict="faster", pairs=20)
     measured = read_part(name, {"amp": "bf16"}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
-    return Reasons(workload="train.py:build", measured=measured, before=before, after=after, prediction=prediction)
+    return TechniqueExplanation(
+        workload="train.py:build", measured=measured, before=before, after=after, prediction=prediction
+    )
 
 
 BEFORE = profiled(0.1, operators={"mm": (0.06, 10), "add": (0.02, 30)})
@@ -61,7 +63,7 @@ def test_skipped_steps_of_float16_are_said():
 
 @pytest.mark.parametrize(("speedup", "is_surpassed"), [(1.5, False), (4.0, True)])
 def test_a_prediction_stands_beside_the_measurement(speedup, is_surpassed):
-    share = Share(share=0.6, low=0.58, high=0.62)
+    share = StepShare(share=0.6, low=0.58, high=0.62)
     found = reasons(
         BEFORE, BEFORE, speedup=speedup, prediction=Prediction(technique="amp", touches="products", share=share)
     )

@@ -41,7 +41,7 @@ def explain(
       accelbench explain my_train.py:build --predict
     """  # noqa: D301  click reads \b as "keep these lines"
     from accelbench.explain import (
-        Request,
+        ExplanationRequest,
         as_json,
         as_markdown,
         as_text,
@@ -57,7 +57,9 @@ def explain(
     if not is_place(program):
         raise BadInput(f"{program} is a workload of the suite; expected a program of your own, as FILE.py:FUNCTION")
     work, _ = find_user_workload(program)
-    request = Request(workload=work, budget_s=read_seconds(budget, "--budget"), price_per_hour=price, seed=seed)
+    request = ExplanationRequest(
+        workload=work, budget_s=read_seconds(budget, "--budget"), price_per_hour=price, seed=seed
+    )
     if predict:
         predictions = predict_speedups(request)
         written = [asdict(each) | {"at_most": each.at_most} for each in predictions]

@@ -6,11 +6,11 @@
 
 from accelbench.explain.explanation import as_json, as_markdown, as_text
 from accelbench.explain.prediction import prediction_table
-from accelbench.explain.session import Request, explain, explain_technique, predict_speedups
+from accelbench.explain.session import ExplanationRequest, explain, explain_technique, predict_speedups
 from accelbench.explain.why import reasons_as_json, reasons_as_text
 
 __all__ = [
-    "Request",
+    "ExplanationRequest",
     "as_json",
     "as_markdown",
     "as_text",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.core import find_technique
-from accelbench.explain.causes import Cause, interval_of_shares, rate
-from accelbench.explain.parts import TOO_LATE, Part
-from accelbench.explain.profile import Profile, Share
-from accelbench.schema.result import Ceiling
+from accelbench.explain.causes import Cause, find_nearest_ceiling, find_recipes, format_share_interval
+from accelbench.explain.parts import TOO_LATE, StepPart
+from accelbench.explain.profile import Profile, StepShare
+from accelbench.schema.result import Ceiling, Effect
 from accelbench.text import format_table, join_names
 from accelbench.units import count, minutes, percent, plural, ratio, seconds, significant, size
 
@@ -55,8 +54,8 @@ class Explanation:
     workload: str
     unit: str
     profile: Profile
-    parts: tuple[Part, ...]
-    remedies: tuple[Part, ...]
+    parts: tuple[StepPart, ...]
+    remedies: tuple[StepPart, ...]
     causes: tuple[Cause, ...]
     ceilings: tuple[Ceiling, ...]
     item_s: float | None
@@ -71,7 +70,7 @@ class Explanation:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """Return everything as plain data; unbounded ends are null."""
+    """Return everything as plain data: seconds, bytes, shares between 0 and 1; unbounded ends are None."""
     return asdict(explanation, dict_factory=without_infinity) | {"epoch_s": explanation.epoch_s}
 
 
@@ -82,40 +81,44 @@ def without_infinity(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def as_text(explanation: Explanation) -> str:
     """Return the explanation for a terminal."""
-    return "\n".join(_lines(explanation, heading=lambda text: text))
+    return "\n".join(_write_lines(explanation, heading=lambda text: text))
 
 
 def as_markdown(explanation: Explanation) -> str:
     """Return the explanation to paste into an issue or a page."""
-    return "\n".join(_lines(explanation, heading=lambda text: f"**{text}**", fence="```"))
+    return "\n".join(_write_lines(explanation, heading=lambda text: f"**{text}**", fence=("```",)))
 
 
-def _lines(explanation: Explanation, heading: Any, fence: str = "") -> Iterator[str]:
-    yield _speed(explanation)
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Return a paragraph of sentences that begin in lower case and have no full stop."""
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+
+
+def format_speedup(effect: Effect) -> str:
+    """Return a measured speedup with its interval, such as ``1.83× (1.79–1.88)``."""
+    return ratio(effect.speedup, effect.low, effect.upper)
+
+
+def _write_lines(explanation: Explanation, heading: Callable[[str], str], fence: tuple[str, ...] = ()) -> Iterator[str]:
+    yield _state_speed(explanation)
     yield ""
-    yield _paragraph(explanation)
-    if recipes := [*_recipes(explanation)]:
-        yield ""
-        yield heading("What to write")
-        yield from [fence] if fence else []
-        yield from recipes
-        yield from [fence] if fence else []
+    yield join_sentences(_write_sentences(explanation))
+    sections = [("What to write", [*_list_recipes(explanation)])]
     for title, rows in (
-        ("What a part of it takes, by taking it off in pairs (99 % intervals)", _part_rows(explanation)),
-        ("What was tried", _remedy_rows(explanation)),
-        ("Where the time goes, by a profile in a process of its own", _operator_rows(explanation)),
+        ("What a part of it takes, by taking it off in pairs (99 % intervals)", _make_part_rows(explanation)),
+        ("What was tried", _make_remedy_rows(explanation)),
+        ("Where the time goes, by a profile in a process of its own", _make_operator_rows(explanation)),
     ):
-        if len(rows) > 1:
-            yield ""
-            yield heading(title)
-            yield from [fence] if fence else []
-            yield format_table(rows[1:], rows[0])
-            yield from [fence] if fence else []
+        sections.append((title, [format_table(rows[1:], rows[0])] if len(rows) > 1 else []))
+    for title, lines in sections:
+        if lines:
+            yield from ("", heading(title), *fence, *lines, *fence)
     yield ""
-    yield _spent(explanation)
+    parts = plural(sum(part.share is not None for part in explanation.parts), "part")
+    yield f"{parts} taken off in {minutes(explanation.spent_s)}; shares overlap, so they do not add up to 100 %."
 
 
-def _speed(explanation: Explanation) -> str:
+def _state_speed(explanation: Explanation) -> str:
     profile = explanation.profile
     item_s = explanation.item_s or profile.seconds / profile.items
     batch = f" in batches of {profile.batch_size}" if profile.batch_size else ""
@@ -127,15 +130,12 @@ def _speed(explanation: Explanation) -> str:
     return f"{text}."
 
 
-def _paragraph(explanation: Explanation) -> str:
-    sentences = [
-        *_state_causes(explanation),
-        *_far(explanation),
-        *_helped(explanation),
-        *_in_vain(explanation),
-        *_open(explanation),
-    ]
-    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+def _write_sentences(explanation: Explanation) -> Iterator[str]:
+    yield from _state_causes(explanation)
+    yield from _name_inefficient_operators(explanation)
+    yield from _say_what_helps(explanation)
+    yield from _say_what_does_not_help(explanation)
+    yield from _say_what_is_open(explanation)
 
 
 def _state_causes(explanation: Explanation) -> Iterator[str]:
@@ -153,10 +153,10 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
         yield f"{cause.what}; {cause.advice}"
 
 
-def _far(explanation: Explanation) -> Iterator[str]:
+def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
     """Yield the operators that take much of the time, far from every ceiling of the machine."""
     for each in explanation.profile.operators[:OPERATORS]:
-        near = rate(each, explanation.ceilings, explanation.profile.device).of_ceiling
+        near = find_nearest_ceiling(each, explanation.ceilings, explanation.profile.device).of_ceiling
         if each.share.low >= MUCH and near is not None and near < FAR:
             yield (
                 f"by profile, {each.name} takes {percent(each.share.share)} of the time, at {percent(near)} of the "
@@ -164,32 +164,31 @@ def _far(explanation: Explanation) -> Iterator[str]:
             )
 
 
-def _helped(explanation: Explanation) -> Iterator[str]:
+def _say_what_helps(explanation: Explanation) -> Iterator[str]:
     for each in explanation.remedies:
         if each.effect is None:
             continue
-        name = "what was taken off" if each.name == "together" else each.name
-        speed = ratio(each.effect.speedup, each.effect.low, each.effect.upper)
+        speed = format_speedup(each.effect)
         if each.name == "together":
             yield f"without all of it at once, the program is {speed} as fast"
         elif each.effect.low > 1:
-            yield f"{name} makes it {speed} as fast{_saving(explanation, each)}"
+            yield f"{each.name} makes it {speed} as fast{_state_saving(explanation, each)}"
 
 
-def _saving(explanation: Explanation, part: Part) -> str:
-    """Return what a remedy saves per epoch."""
+def _state_saving(explanation: Explanation, remedy: StepPart) -> str:
+    """Return what a remedy saves per epoch, "" if that is unknown."""
     epoch_s = explanation.epoch_s
-    if epoch_s is None or part.share is None:
+    if epoch_s is None or remedy.share is None:
         return ""
-    saved = f"{seconds(epoch_s * part.share.share)} per epoch"
+    saved = f"{seconds(epoch_s * remedy.share.share)} per epoch"
     if explanation.price_per_hour:
         hourly = explanation.price_per_hour / 3600 * epoch_s
-        low, high = (significant(hourly * max(0.0, bound)) for bound in (part.share.low, part.share.high))
-        saved += f", {significant(hourly * part.share.share)} ({low} to {high}) of money"
+        low, high = (significant(hourly * max(0.0, bound)) for bound in (remedy.share.low, remedy.share.high))
+        saved += f", {significant(hourly * remedy.share.share)} ({low} to {high}) of money"
     return f", which saves {saved}"
 
 
-def _in_vain(explanation: Explanation) -> Iterator[str]:
+def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
     """Yield what will not help, and why."""
     for part in explanation.parts:
         if part.share and part.is_negligible and part.name in TOUCHES:
@@ -205,84 +204,69 @@ def _in_vain(explanation: Explanation) -> Iterator[str]:
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low <= 1 and each.name != "together":
             ends = "is slower" if each.effect.upper < 1 else "does not surely help"
-            yield f"{each.name} {ends}: {ratio(each.effect.speedup, each.effect.low, each.effect.upper)} as fast"
+            yield f"{each.name} {ends}: {format_speedup(each.effect)} as fast"
 
 
-def _open(explanation: Explanation) -> Iterator[str]:
+def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
     names = [PARTS[part.name] for part in explanation.parts if part.is_open and part.name != "compiled"]
     if names:
         yield f"the pairs do not tell what {join_names(names)} {'takes' if len(names) == 1 else 'take'}"
-    if explanation.profile.blind:
-        yield f"the profiler does not see all: {explanation.profile.blind}"
+    if caveat := explanation.profile.caveat:
+        yield caveat
 
 
-def _recipes(explanation: Explanation) -> Iterator[str]:
+def _list_recipes(explanation: Explanation) -> Iterator[str]:
+    framework = explanation.profile.framework
     yield from dict.fromkeys(cause.recipe for cause in explanation.causes if cause.recipe)
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low > 1 + SURELY_LESS:
-            for name, level in each.levels.items():
-                if name != "taken_off" and (
-                    recipe := find_technique(explanation.profile.framework, name).snippet_at(level)
-                ):
-                    yield recipe
-
+            yield from find_recipes(framework, each.levels)
     tried = {each.name for each in explanation.remedies if each.reason != TOO_LATE}
     for name, level in dict.fromkeys(pair for cause in explanation.causes for pair in cause.techniques):
-        recipe = find_technique(explanation.profile.framework, name).snippet_at(level)
-        if f"{name} {level}" not in tried and recipe:
-            yield f"{recipe}  # may help; the time did not suffice to try it"
+        if f"{name} {level}" not in tried:
+            for recipe in find_recipes(framework, {name: level}):
+                yield f"{recipe}  # may help; the time did not suffice to try it"
 
 
-def _part_rows(explanation: Explanation) -> list[tuple[str, ...]]:
+def _make_part_rows(explanation: Explanation) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("part", "share of the time", "", "")]
     for part in sorted(explanation.parts, key=lambda each: each.share.share if each.share else -1.0, reverse=True):
         if part.share is None:
             rows.append((PARTS[part.name], "not measured", "", part.reason))
         else:
-            rows.append((PARTS[part.name], percent(part.share.share), _interval(part.share), _bar(part.share)))
+            bar = "█" * round(BAR * min(1.0, max(0.0, part.share.share)))
+            rows.append((PARTS[part.name], *_format_cells(part.share), bar))
     return rows
 
 
-def _remedy_rows(explanation: Explanation) -> list[tuple[str, ...]]:
+def _make_remedy_rows(explanation: Explanation) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("tried", "speed", "")]
     for each in explanation.remedies:
         if each.effect is None:
             rows.append((each.name, "not measured", each.reason))
         else:
-            rows.append(
-                (each.name, ratio(each.effect.speedup, each.effect.low, each.effect.upper), each.effect.verdict)
-            )
+            rows.append((each.name, format_speedup(each.effect), each.effect.verdict))
     return rows
 
 
-def _operator_rows(explanation: Explanation) -> list[tuple[str, ...]]:
+def _make_operator_rows(explanation: Explanation) -> list[tuple[str, ...]]:
     profile = explanation.profile
     rows: list[tuple[str, ...]] = [("operator", "share", "", "calls", "operations", "bytes", "near")]
-    listed: list[tuple[str, Share | None]] = [
-        ("(loading)", profile.loading),
-        ("(outside of operators)", profile.outside),
-    ]
-    rows += [(name, percent(share.share), _interval(share), "", "", "", "") for name, share in listed if share]
+    for name, share in (("(loading)", profile.loading), ("(outside of operators)", profile.outside)):
+        if share:
+            rows.append((name, *_format_cells(share), "", "", "", ""))
     for each in profile.operators[:OPERATORS]:
-        found = rate(each, explanation.ceilings, profile.device)
-        near = "" if found.of_ceiling is None else f"{percent(found.of_ceiling)} of a ceiling"
-        if found.bound in ("memory", "arithmetic"):
-            near = f"{found.bound}: {percent(found.of_ceiling or 0.0)} of the ceiling"
+        nearest = find_nearest_ceiling(each, explanation.ceilings, profile.device)
+        near = "" if nearest.of_ceiling is None else f"{percent(nearest.of_ceiling)} of a ceiling"
+        if nearest.bound in ("memory", "arithmetic"):
+            near = f"{nearest.bound}: {percent(nearest.of_ceiling or 0.0)} of the ceiling"
         operations = f"{each.operations:.3g}" if each.operations else ""
         moved = size(each.moved_bytes) if each.moved_bytes else ""
-        calls = count(round(each.calls))
-        rows.append((each.name, percent(each.share.share), _interval(each.share), calls, operations, moved, near))
+        rows.append((each.name, *_format_cells(each.share), count(round(each.calls)), operations, moved, near))
     return rows
 
 
-def _interval(share: Share) -> str:
-    return interval_of_shares(share) if math.isfinite(share.low) else "too few pairs"
-
-
-def _bar(share: Share) -> str:
-    return "█" * round(BAR * min(1.0, max(0.0, share.share)))
-
-
-def _spent(explanation: Explanation) -> str:
-    parts = plural(sum(part.share is not None for part in explanation.parts), "part")
-    return f"{parts} taken off in {minutes(explanation.spent_s)}; shares overlap, so they do not add up to 100 %."
+def _format_cells(share: StepShare) -> tuple[str, str]:
+    """Return the cells of a share and its interval."""
+    interval = format_share_interval(share) if math.isfinite(share.low) else "too few pairs"
+    return percent(share.share), interval

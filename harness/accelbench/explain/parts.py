@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accelbench.core import Arm, Build, Levels, Program, Setting, Technique
-from accelbench.explain.profile import Profile, Share
+from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import AS_IS, ArmRecord, Effect
 
 PHASES = ("backward+update", "update")
@@ -31,7 +31,7 @@ def _take_off(build: Build, level: str) -> Arm:
     return build(taken_off=level)
 
 
-TAKEN_OFF = Technique(
+ABLATION = Technique(
     name="taken_off",
     framework="torch",
     levels=("none",),
@@ -45,7 +45,7 @@ TAKEN_OFF = Technique(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class StepPart:
     """A part of a step's time, or a technique that was tried, and what the pairs say of it.
 
     ``share`` is None where it was not measured, for the ``reason``. ``effect`` is the speedup without the part, or with
@@ -54,7 +54,7 @@ class Part:
 
     name: str
     levels: Levels
-    share: Share | None = None
+    share: StepShare | None = None
     effect: Effect | None = None
     reason: str = ""
 
@@ -64,7 +64,7 @@ class Part:
         return self.share is not None and self.share.low > 0
 
     @property
-    def counts(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether it surely takes time, and enough of it to matter."""
         return self.share is not None and self.share.low > 0 and self.share.share >= NEGLIGIBLE
 
@@ -76,7 +76,7 @@ class Part:
     @property
     def is_open(self) -> bool:
         """Whether it was measured, and the interval does not tell whether it matters."""
-        return self.share is not None and not self.counts and not self.is_negligible
+        return self.share is not None and not self.is_relevant and not self.is_negligible
 
 
 def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
@@ -84,22 +84,23 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
 
     What may be a cause comes first. Phases, which every training has, come last.
     """
-    is_taken_apart = profile.framework == TAKEN_OFF.framework
-    parts = [(name, {"taken_off": name}) for name in _ablations(profile)] if is_taken_apart else []
+    parts: list[tuple[str, Levels]] = []
+    if profile.framework == ABLATION.framework:
+        parts += [(name, {ABLATION.name: name}) for name in _list_ablations(profile)]
     if profile.threads < profile.cores and profile.device == "cpu":
         parts.append(("threads", {"threads": ALL}))
     if profile.workers and not profile.persistent and profile.is_epoch:
         parts.append(("restarts", {"persistent_workers": "on"}))
     if profile.optimizer == "for-loop" and profile.tensors >= MANY_TENSORS and _may_matter(profile.update):
         parts.append(("loop", {"optimizer": "foreach"}))
-    if size := larger_batch(profile):
+    if size := _choose_larger_batch(profile):
         parts.append(("batch", {"batch_size": str(size)}))
     if profile.optimizer:
-        parts += [(name, {"taken_off": name}) for name in PHASES]
+        parts += [(name, {ABLATION.name: name}) for name in PHASES]
     return parts
 
 
-def _ablations(profile: Profile) -> Iterator[str]:
+def _list_ablations(profile: Profile) -> Iterator[str]:
     yield "input"
     if profile.device != "cpu":
         yield "transfer"
@@ -115,11 +116,11 @@ def _ablations(profile: Profile) -> Iterator[str]:
         yield "compiled"
 
 
-def _may_matter(share: Share | None) -> bool:
+def _may_matter(share: StepShare | None) -> bool:
     return share is not None and share.share > FIXED_SHARE
 
 
-def larger_batch(profile: Profile) -> int | None:
+def _choose_larger_batch(profile: Profile) -> int | None:
     """Return a batch size some times as large as the program's, None where the program has no more items."""
     if not profile.batch_size:
         return None
@@ -127,33 +128,29 @@ def larger_batch(profile: Profile) -> int | None:
     return size if size >= 2 * profile.batch_size else None
 
 
-def complete(levels: Levels, toggled: Levels) -> Levels:
-    """Return the levels of an arm in which every other technique is as it is in the baseline."""
-    return {**toggled, **levels}
-
-
 def baseline_of(parts: list[tuple[str, Levels]]) -> Levels:
     """Return the levels of the program as it stands, for every technique that an arm switches."""
     names = dict.fromkeys(name for _, levels in parts for name in levels)
-    return {name: "none" if name == TAKEN_OFF.name else AS_IS for name in names}
+    return {name: "none" if name == ABLATION.name else AS_IS for name in names}
 
 
-def left_out(name: str, levels: Levels) -> Part:
+def skip_part(name: str, levels: Levels) -> StepPart:
     """Return a part for which there was no time."""
-    return Part(name=name.removesuffix(DONE_TWICE), levels=levels, reason=TOO_LATE)
+    return StepPart(name=name.removesuffix(DONE_TWICE), levels=levels, reason=TOO_LATE)
 
 
-def read_part(name: str, levels: Levels, arm: ArmRecord) -> Part:
+def read_part(name: str, levels: Levels, arm: ArmRecord) -> StepPart:
     """Return what the arm without a part says of it."""
     effect = arm.effect
+    part = StepPart(name=name.removesuffix(DONE_TWICE), levels=levels)
     if arm.outcome != "measured" or effect is None:
-        return Part(name=name.removesuffix(DONE_TWICE), levels=levels, reason=str(arm.reason or arm.outcome))
+        return replace(part, reason=str(arm.reason or arm.outcome))
     if name.endswith(DONE_TWICE):
-        share = Share(share=_inverse(effect.speedup) - 1, low=_inverse(effect.upper) - 1, high=_inverse(effect.low) - 1)
+        share, low, high = (_invert(each) - 1 for each in (effect.speedup, effect.upper, effect.low))
     else:
-        share = Share(share=1 - _inverse(effect.speedup), low=1 - _inverse(effect.low), high=1 - _inverse(effect.upper))
-    return Part(name=name.removesuffix(DONE_TWICE), levels=levels, share=share, effect=effect)
+        share, low, high = (1 - _invert(each) for each in (effect.speedup, effect.low, effect.upper))
+    return replace(part, share=StepShare(share=share, low=low, high=high), effect=effect)
 
 
-def _inverse(speedup: float) -> float:
+def _invert(speedup: float) -> float:
     return 1 / speedup if speedup > 0 else float("inf")

@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from accelbench.explain.profile import Profile, Share
+from accelbench.explain.profile import Profile, StepShare
 from accelbench.text import format_table
 from accelbench.units import percent, speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
+UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # of what the profile does not show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class Prediction:
 
     technique: str
     touches: str
-    share: Share
+    share: StepShare
 
     @property
     def at_most(self) -> float:
@@ -38,24 +39,25 @@ def predict(profile: Profile) -> list[Prediction]:
 
 
 def _predict_arrays(profile: Profile) -> list[Prediction]:
-    arrays = _sum(profile, lambda name: ".py:" not in name)
+    arrays = _sum_operators(profile, lambda name: ".py:" not in name)
     found = [
         Prediction(technique="dtype", touches="array operations", share=arrays),
-        Prediction(technique="larger arrays, Numba", touches="Python", share=profile.outside or Share.of([0.0])),
+        Prediction(technique="larger arrays, Numba", touches="Python", share=profile.outside or UNKNOWN),
     ]
     if profile.threads < profile.cores:
-        found.append(Prediction(technique="threads", touches="products", share=_sum(profile, _is_product)))
+        found.append(Prediction(technique="threads", touches="products", share=_sum_operators(profile, _is_product)))
     return found
 
 
 def _predict_training(profile: Profile) -> list[Prediction]:
-    products = _sum(profile, _is_product)
-    convolutions = _sum(profile, lambda name: "convolution" in name)
-    waiting = profile.loading or Share.of([0.0])
-    outside = profile.outside or Share.of([0.0])
-    computing = Share(share=max(0.0, 1 - waiting.share), low=max(0.0, 1 - waiting.high), high=min(1.0, 1 - waiting.low))
-    others = _sum(profile, lambda name: not _is_product(name))
-    fused = _add(others, outside)
+    products = _sum_operators(profile, _is_product)
+    others = _sum_operators(profile, lambda name: not _is_product(name))
+    convolutions = _sum_operators(profile, lambda name: "convolution" in name)
+    waiting, outside = profile.loading or UNKNOWN, profile.outside or UNKNOWN
+    computing = StepShare(
+        share=max(0.0, 1 - waiting.share), low=max(0.0, 1 - waiting.high), high=min(1.0, 1 - waiting.low)
+    )
+    fused = StepShare.sum_of([others, outside])
     found = [
         Prediction(technique="workers, loading, prefetch factor", touches="waiting for the loader", share=waiting),
         Prediction(technique="amp", touches="products and convolutions", share=products),
@@ -74,26 +76,14 @@ def _is_product(name: str) -> bool:
     return any(part in name for part in PRODUCTS)
 
 
-def _sum(profile: Profile, is_one: Callable[[str], bool]) -> Share:
-    shares = [each.share for each in profile.operators if is_one(each.name)]
-    return Share(
-        share=sum(each.share for each in shares),
-        low=sum(each.low for each in shares),
-        high=min(1.0, sum(each.high for each in shares)),
-    )
-
-
-def _add(one: Share, other: Share) -> Share:
-    return Share(share=one.share + other.share, low=one.low + other.low, high=min(1.0, one.high + other.high))
+def _sum_operators(profile: Profile, is_one: Callable[[str], bool]) -> StepShare:
+    return StepShare.sum_of(each.share for each in profile.operators if is_one(each.name))
 
 
 def prediction_table(predictions: Iterable[Prediction]) -> str:
     """Return the predictions as a table for a terminal."""
-    rows = [
-        (each.technique, each.touches, percent(each.share.share), f"at most {_bound(each)}") for each in predictions
-    ]
+    rows = []
+    for each in predictions:
+        most = speedup(each.at_most) if math.isfinite(each.at_most) else "anything"
+        rows.append((each.technique, each.touches, percent(each.share.share), f"at most {most}"))
     return format_table(rows, ("technique", "touches", "share of the time", "speedup"))
-
-
-def _bound(each: Prediction) -> str:
-    return speedup(each.at_most) if math.isfinite(each.at_most) else "anything"

@@ -6,7 +6,7 @@ A profile says what to look at, and where; how much a cause costs is measured wi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -16,7 +16,7 @@ ALPHA = 0.01  # of an interval of a share
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class StepShare:
     """A share of the time of a step, between ``low`` and ``high`` at 99 %."""
 
     share: float
@@ -24,7 +24,7 @@ class Share:
     high: float
 
     @classmethod
-    def of(cls, shares: Sequence[float]) -> Share:
+    def of(cls, shares: Sequence[float]) -> StepShare:
         """Return the mean of the shares of several passes, with its interval."""
         mean = fmean(shares)
         if len(shares) < 2:
@@ -32,9 +32,19 @@ class Share:
         reach = quantile(len(shares) - 1, ALPHA) * stdev(shares) / math.sqrt(len(shares))
         return cls(share=mean, low=max(0.0, mean - reach), high=min(1.0, mean + reach))
 
+    @classmethod
+    def sum_of(cls, shares: Iterable[StepShare]) -> StepShare:
+        """Return the share of several parts together; its interval is that of parts which vary together."""
+        listed = list(shares)
+        return cls(
+            share=sum(each.share for each in listed),
+            low=sum(each.low for each in listed),
+            high=min(1.0, sum(each.high for each in listed)),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Operator:
+class OperatorTime:
     """An operator, or a function: all of its calls in one iteration.
 
     ``operations`` and ``moved_bytes`` are the least that it must compute and pass to and from memory, None where that
@@ -44,14 +54,14 @@ class Operator:
     name: str
     calls: float
     seconds: float
-    share: Share
+    share: StepShare
     operations: float | None = None
     moved_bytes: float | None = None
     precision: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class CallSite:
     """A line of the program, what it calls there, and how often in an iteration."""
 
     file: str
@@ -115,11 +125,11 @@ class Profile:
     batch_size: int | None = None
     most: int | None = None
     is_epoch: bool = False
-    operators: tuple[Operator, ...] = ()
-    outside: Share | None = None
-    loading: Share | None = None
-    update: Share | None = None
-    float64: Share | None = None
+    operators: tuple[OperatorTime, ...] = ()
+    outside: StepShare | None = None
+    loading: StepShare | None = None
+    update: StepShare | None = None
+    float64: StepShare | None = None
     threads: int = 0
     cores: int = 1
     workers: int = 0
@@ -128,8 +138,8 @@ class Profile:
     optimizer: str = ""
     tensors: int = 0
     anomaly: bool = False
-    readings: tuple[Line, ...] = ()
-    copies: tuple[Line, ...] = ()
+    readings: tuple[CallSite, ...] = ()
+    copies: tuple[CallSite, ...] = ()
     compilation: Compilation | None = None
     first_s: float = 0.0
     observed: Mapping[str, float] = field(default_factory=dict)
@@ -140,3 +150,8 @@ class Profile:
     def calls(self) -> float:
         """The number of calls of operators in an iteration."""
         return sum(each.calls for each in self.operators)
+
+    @property
+    def caveat(self) -> str:
+        """A sentence about what the profiler does not see, "" if it sees all."""
+        return f"the profiler does not see all: {self.blind}" if self.blind else ""

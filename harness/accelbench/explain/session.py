@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,19 +16,10 @@ from accelbench.core import Levels, OnProgress, Plan, Setting, Trial, Workload, 
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import (
-    TAKEN_OFF,
-    Part,
-    baseline_of,
-    build_without,
-    complete,
-    left_out,
-    plan_parts,
-    read_part,
-)
+from accelbench.explain.parts import ABLATION, StepPart, baseline_of, build_without, plan_parts, read_part, skip_part
 from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import ALPHA, Profile
-from accelbench.explain.why import Reasons
+from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
@@ -44,7 +36,7 @@ ZONE = 0.02  # speedups within it count as the same
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ExplanationRequest:
     """What a user asks for: a program, how many seconds the answer may take, and what an hour of the machine costs."""
 
     workload: Workload
@@ -52,9 +44,37 @@ class Request:
     price_per_hour: float | None = None
     seed: int = 0
 
+    @property
+    def framework(self) -> str:
+        """The program's framework."""
+        return self.workload.frameworks[0]
+
+    @property
+    def setting(self) -> Setting:
+        """The setting in which the program is built for its profile."""
+        return Setting(seed=self.seed, cores=cpu_count())
+
+    @property
+    def build(self) -> Callable[[], Any]:
+        """The user's function that builds the program.
+
+        Raises:
+            BadInput: the workload is no program of a user's own.
+        """
+        work = self.workload
+        builder: Any = work.builder
+        if self.framework not in FRAMEWORKS:
+            raise BadInput(
+                f"{work.name} is a Keras program; explain takes those of PyTorch and NumPy; advise says what pays in it"
+            )
+        if not (work.is_program and isinstance(builder, partial) and builder.args):
+            raise BadInput(f"{work.name} is no program; expected FILE.py:FUNCTION, where the function builds a program")
+        build: Callable[[], Any] = builder.args[0]
+        return build
+
 
 def explain(
-    request: Request,
+    request: ExplanationRequest,
     *,
     report: Callable[[str], None] = lambda _: None,
     on_progress: OnProgress = lambda _: None,
@@ -65,28 +85,27 @@ def explain(
         BadInput: the program cannot be built.
         Unavailable: the framework is not installed, or the program does not run.
     """
-    pool = Pool(Plan())
-    try:
-        with hold_machine(report):
-            return _explain(request, pool, report, on_progress)
-    finally:
-        pool.close()
+    with hold_machine(report), closing(_StartablePool(Plan())) as pool:
+        return _explain(request, pool, report, on_progress)
 
 
-def _explain(request: Request, pool: Pool, report: Callable[[str], None], on_progress: OnProgress) -> Explanation:
-    framework = request.workload.frameworks[0]
+def _explain(
+    request: ExplanationRequest, pool: _StartablePool, report: Callable[[str], None], on_progress: OnProgress
+) -> Explanation:
+    build = request.build
     start_s = time.monotonic()
-    setting = Setting(seed=request.seed, cores=cpu_count())
     report("profiling your program, in a process of its own")
-    profile = profile_in_worker(request.workload, framework, setting)
-    profiled_s = time.monotonic()
-    ceilings = pool.ceilings.get(framework, on_progress)
-    start_s += time.monotonic() - profiled_s  # ceilings are measured once per machine, beyond the budget
-    measure = _Measurement(request, pool, profile, replace(setting, items=profile.items), on_progress)
+    with _start_workers(request.framework, pool) as (worker,):
+        profile = _profile_in(worker, build, request.setting)
+        profiled_s = time.monotonic()
+        ceilings = pool.ceilings.get(request.framework, on_progress)
+        pool.start(request.framework)  # whose worker ends where ceilings are measured
+    start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
+    measure = _PairedMeasurement(request, pool, profile, on_progress)
     end_s = start_s + request.budget_s
     planned = plan_parts(profile)
     report(f"taking {len(planned)} parts off it, one at a time")
-    parts, remedies = [left_out(*part) for part in planned], list[Part]()
+    parts, remedies = [skip_part(*part) for part in planned], list[StepPart]()
     most_s = start_s + LONGEST * request.budget_s - time.monotonic()
     limit = TimeLimit(most_s)
     try:
@@ -94,21 +113,20 @@ def _explain(request: Request, pool: Pool, report: Callable[[str], None], on_pro
             with limit:
                 left_s = end_s - time.monotonic()
                 if planned:
-                    parts = measure(planned, PARTS_SHARE * left_s, items=few_items(profile))
+                    parts = measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile))
                 if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings)):
                     report(f"trying {len(tries)} things that may help")
                     remedies = measure(tries, end_s - time.monotonic())
     except KeyboardInterrupt:
         if not limit.is_over:
             raise
-    causes = find_causes(profile, parts, ceilings)
     return Explanation(
         workload=request.workload.name,
         unit=request.workload.unit,
         profile=profile,
         parts=tuple(parts),
         remedies=tuple(remedies),
-        causes=tuple(causes),
+        causes=tuple(find_causes(profile, parts, ceilings)),
         ceilings=tuple(ceilings),
         item_s=measure.item_s,
         price_per_hour=request.price_per_hour,
@@ -116,66 +134,86 @@ def _explain(request: Request, pool: Pool, report: Callable[[str], None], on_pro
     )
 
 
-def predict_speedups(request: Request) -> list[Prediction]:
+def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
     """Rank techniques by what each could bring at most, from a profile of the program alone.
 
     Raises:
         BadInput: the program cannot be built.
         Unavailable: the framework is not installed.
     """
-    setting = Setting(seed=request.seed, cores=cpu_count())
-    return predict(profile_in_worker(request.workload, request.workload.frameworks[0], setting))
+    build = request.build
+    with _start_workers(request.framework) as (worker,):
+        return predict(_profile_in(worker, build, request.setting))
 
 
 def explain_technique(
-    request: Request,
+    request: ExplanationRequest,
     name: str,
     level: str,
     *,
     report: Callable[[str], None] = lambda _: None,
     on_progress: OnProgress = lambda _: None,
-) -> Reasons:
+) -> TechniqueExplanation:
     """Say why a technique makes a program faster or slower, from the operators of both.
 
     Raises:
         BadInput: the program cannot be built, or there is no such technique or level.
         Unavailable: the framework is not installed, or the technique cannot be switched here.
     """
-    framework = request.workload.frameworks[0]
-    find_technique(framework, name)
-    setting = Setting(seed=request.seed, cores=cpu_count())
-    pool = Pool(Plan())
-    try:
-        with hold_machine(report):
-            report("profiling your program, in a process of its own")
-            before = profile_in_worker(request.workload, framework, setting)
-            setting = replace(setting, items=before.items)
+    find_technique(request.framework, name)
+    build = request.build
+    with hold_machine(report), closing(_StartablePool(Plan())) as pool:
+        report("profiling your program, in a process of its own")
+        with _start_workers(request.framework, pool, profiles=2) as (first, second):
+            before = _profile_in(first, build, request.setting)
             report(f"profiling it with {name} {level}")
-            after = profile_in_worker(request.workload, framework, setting, {name: level})
-            report("timing both in pairs")
-            measure = _Measurement(request, pool, before, setting, on_progress)
-            (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
-    finally:
-        pool.close()
+            after = _profile_in(second, build, replace(request.setting, items=before.items), {name: level})
+        report("timing both in pairs")
+        measure = _PairedMeasurement(request, pool, before, on_progress)
+        (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
     prediction = next((each for each in predict(before) if name.replace("_", " ") in each.technique), None)
-    return Reasons(workload=request.workload.name, measured=measured, before=before, after=after, prediction=prediction)
+    return TechniqueExplanation(
+        workload=request.workload.name, measured=measured, before=before, after=after, prediction=prediction
+    )
 
 
-def profile_in_worker(work: Workload, framework: str, setting: Setting, levels: Levels | None = None) -> Profile:
-    """Profile a program in a worker that ends with this: a profiler may stay attached to its process.
+class _StartablePool(Pool):
+    """A pool whose worker can be started before there is a trial."""
+
+    def start(self, framework: str) -> None:
+        """Start a framework's worker, unless there is one, and wait until it has imported the framework.
+
+        Raises:
+            WorkerLostError: the worker was lost.
+        """
+        self._worker_for(framework, {})
+
+
+@contextmanager
+def _start_workers(framework: str, pool: _StartablePool | None = None, profiles: int = 1) -> Iterator[list[Worker]]:
+    """Start a worker for each profile, and the pool's beside them, since an import takes seconds; yield the former.
+
+    All have imported the framework by then, so that no import disturbs a profile.
 
     Raises:
-        BadInput: the program cannot be built.
-        Unavailable: the framework is not installed, or the worker was lost.
+        Unavailable: a worker was lost, here or within the context.
     """
-    build = own_builder(work)
-    worker = Worker(framework, {})
-    try:
-        found: Profile = worker.call(_profile, framework, build, setting, levels or {})
-    except WorkerLostError as lost:
-        raise Unavailable(f"{framework}: {lost}") from None
-    finally:
-        worker.close()
+    with ExitStack() as stack:
+        try:
+            workers = [stack.enter_context(closing(Worker(framework, {}))) for _ in range(profiles)]
+            if pool is not None:
+                pool.start(framework)
+            for worker in workers:
+                worker.ask("import")
+            yield workers
+        except WorkerLostError as lost:
+            raise Unavailable(f"{framework}: {lost}") from None
+
+
+def _profile_in(worker: Worker, build: Callable[[], Any], setting: Setting, levels: Levels | None = None) -> Profile:
+    """Profile a program in a worker, and end the worker: a profiler may stay attached to its process."""
+    with closing(worker):
+        found: Profile = worker.call(_profile, worker.framework, build, setting, levels or {})
     return found
 
 
@@ -189,7 +227,7 @@ def _profile(framework: str, build: Callable[[], Any], setting: Setting, levels:
     return profile_program(build, setting, levels)
 
 
-def few_items(profile: Profile) -> float:
+def _choose_items(profile: Profile) -> float:
     """Return the items of an iteration that gives pairs soon: fewer where no loader process must be kept busy."""
     if profile.workers or not profile.batch_size:
         return profile.items
@@ -197,45 +235,22 @@ def few_items(profile: Profile) -> float:
     return min(profile.items, batches * profile.batch_size)
 
 
-def own_builder(work: Workload) -> Callable[[], Any]:
-    """Return the user's function that builds a program.
+class _PairedMeasurement:
+    """Measures parts and remedies in pairs with the program as it stands. ``item_s`` is its time per item."""
 
-    Raises:
-        BadInput: the workload is no program of a user's own.
-    """
-    builder: Any = work.builder
-    if work.frameworks[0] not in FRAMEWORKS:
-        raise BadInput(
-            f"{work.name} is a Keras program; explain takes those of PyTorch and NumPy; advise says what pays in it"
-        )
-    if not (work.is_program and isinstance(builder, partial) and builder.args):
-        raise BadInput(f"{work.name} is no program; expected FILE.py:FUNCTION, where the function builds a program")
-    build: Callable[[], Any] = builder.args[0]
-    return build
-
-
-class _Measurement:
-    """Measures parts and remedies, each beside the program as it stands. ``item_s`` is its time per item."""
-
-    def __init__(
-        self, request: Request, pool: Pool, profile: Profile, setting: Setting, on_progress: OnProgress
-    ) -> None:
-        framework = profile.framework
-        self._profile = profile
+    def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
         self.item_s: float | None = None
-        self._pool, self._on_progress = pool, on_progress
-        work = request.workload
-        is_taken_apart = framework == TAKEN_OFF.framework
-        if is_taken_apart:
-            work = replace(work, builder=partial(build_without, own_builder(work)))
-        techniques = (TAKEN_OFF,) if is_taken_apart else ()
-        register_techniques(*techniques)  # the pool asks about them in this process, too
-        self._trial = Trial(framework=framework, workload=work, arms=({},), techniques=techniques, setting=setting)
+        self._profile, self._pool, self._on_progress = profile, pool, on_progress
+        self._trial = Trial(framework=request.framework, workload=request.workload, arms=({},), setting=request.setting)
+        if request.framework == ABLATION.framework:
+            register_techniques(ABLATION)  # the pool asks about it in this process, too
+            work = replace(request.workload, builder=partial(build_without, request.build))
+            self._trial = replace(self._trial, workload=work, techniques=(ABLATION,))
 
     def __call__(
         self, parts: Sequence[tuple[str, Levels]], budget_s: float, *, items: float | None = None
-    ) -> list[Part]:
-        """Measure each part beside the program as it stands; the last ones are left out if the time is too short.
+    ) -> list[StepPart]:
+        """Measure each part in pairs; the last ones are skipped if ``budget_s`` seconds are too short for all.
 
         An iteration has as many ``items`` as in the profile, unless others are named.
 
@@ -245,10 +260,10 @@ class _Measurement:
         items = items or self._profile.items
         needed_s = 2 * PAIRS * self._profile.seconds * items / self._profile.items
         most = max(1, int(budget_s / OVERHEAD / needed_s) - 1)
-        late = [left_out(*part) for part in parts[most:]]
+        skipped = [skip_part(*part) for part in parts[most:]]
         parts = parts[:most]
         baseline = baseline_of([*parts])
-        arms = (baseline, *(complete(levels, baseline) for _, levels in parts))
+        arms = (baseline, *({**baseline, **levels} for _, levels in parts))
         each_s = max(LEAST_S, needed_s, min(MOST_S, budget_s / OVERHEAD / len(arms)))
         plan = replace(
             self._trial.plan,
@@ -270,4 +285,4 @@ class _Measurement:
         if self.item_s is None:
             self.item_s = own.timing.median_s / (own.items or items)
         found = [read_part(name, levels, arm) for (name, levels), arm in zip(parts, measured.arms[1:], strict=True)]
-        return [*found, *late]
+        return [*found, *skipped]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from accelbench.core import Arm, Levels, Program, Setting, apply_all, find_technique
-from accelbench.explain.profile import Compilation, Line, Operator, Profile, Share
-from accelbench.explain.torch_program import COPIES, READINGS, Calls, build_without, is_copy, is_reading
+from accelbench.explain.passes import ProfilerPass, average_operators, repeat_pass, time_steps
+from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
+from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.training_step import ProgramTask
 from accelbench.workloads.torch.user_loader import UserLoader
 
 WARM_ITERATIONS, PASSES = 2, 5
+STEPS = 2, 50  # to time one: at least, at most
 LONGEST_S = 6.0  # of the passes under the profiler
 LOADER = "enumerate(DataLoader)"
 COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
 PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::Half": "fp16"}
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
-_BREAKS = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
+_BREAK_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
 MOST_CHARACTERS = 160  # of a reason
 
 
@@ -49,7 +50,7 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
         programs.append(build())
         return programs[-1]
 
-    with _graph_break_log() as breaks:
+    with _collect_graph_breaks() as breaks:
         arm = apply_all(
             [(find_technique("torch", name), level) for name, level in levels.items()],
             lambda **options: build_without(remember, setting, TrainOptions(**options)),
@@ -59,26 +60,26 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
 
 
 def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, breaks: list[str]) -> Profile:
-    with _watching_anomaly_mode() as anomaly:
+    with _watch_anomaly_mode() as switched_on:
         start_s = time.perf_counter()
         arm.step()
         first_s = time.perf_counter() - start_s
         for _ in range(WARM_ITERATIONS - 1):
             arm.step()
-    seconds, faults = _time(arm)
-    readings, copies = Calls(), Calls()
-    with readings.counting(READINGS, is_reading):
+    step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
+    readings, copies = CallCounter(), CallCounter()
+    with readings.count(READINGS, is_reading):
         arm.step()
-    with copies.counting(COPIES, is_copy):
+    with copies.count(COPIES, is_copy):
         arm.step()
-    counted = Counted()
+    counter = OperationCounter()
     blind = ""
     try:
-        with counted:
+        with counter:
             arm.step()
     except Exception as error:  # code that no dispatch mode may enter
-        counted, blind = Counted(), f"operations and bytes are unknown ({type(error).__name__})"
-    passes = _profiled_passes(arm, seconds, counted)
+        counter, blind = OperationCounter(), f"operations and bytes are unknown ({type(error).__name__})"
+    passes = repeat_pass(lambda: _profile_step(arm, counter.names), step_s, PASSES, LONGEST_S)
     loader, task = UserLoader(program.loader, setting.seed), ProgramTask(program, setting.seed)
     items, device = float(arm.items), torch.device(task.device)
     batches = items / loader.batch_size if loader.batch_size else 1.0
@@ -86,7 +87,7 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
     return Profile(
         framework="torch",
         device=arm.device or "cpu",
-        seconds=seconds,
+        seconds=step_s,
         items=items,
         batches=max(1.0, batches),
         batch_size=loader.batch_size,
@@ -94,11 +95,11 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
         is_epoch=bool(
             loader.most and loader.batch_size and items >= loader.most // loader.batch_size * loader.batch_size
         ),
-        operators=_operators(passes, counted),
-        outside=Share.of([each.outside for each in passes]),
-        loading=Share.of([each.loading for each in passes]),
-        update=Share.of([each.update for each in passes]),
-        float64=Share.of([each.float64 for each in passes]),
+        operators=tuple(_list_operators(passes, counter)),
+        outside=StepShare.of([each.outside for each in passes]),
+        loading=StepShare.of([each.loading_s / each.whole_s for each in passes]),
+        update=StepShare.of([each.update_s / each.whole_s for each in passes]),
+        float64=StepShare.of([each.float64_s / each.whole_s for each in passes]),
         threads=torch.get_num_threads(),
         cores=joblib.cpu_count(),
         workers=loader.processes.workers,
@@ -106,10 +107,10 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
         loads=loader.is_data_loader,
         optimizer=task.implementation(device) or "",
         tensors=sum(len(group["params"]) for group in groups),
-        anomaly=torch.is_anomaly_enabled() or bool(anomaly),
-        readings=_lines(readings),
-        copies=_lines(copies),
-        compilation=_compilation(breaks),
+        anomaly=torch.is_anomaly_enabled() or bool(switched_on),
+        readings=_list_call_sites(readings),
+        copies=_list_call_sites(copies),
+        compilation=_read_compilation(breaks),
         first_s=first_s,
         observed=dict(arm.observe()) if levels and arm.observe else {},
         page_faults=faults,
@@ -117,29 +118,19 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
     )
 
 
-def _time(arm: Arm) -> tuple[float, float]:
-    """Return the seconds of an iteration and its page faults."""
-    before, start_s, count = _page_faults(), time.perf_counter(), 0
-    while count < 2 or (time.perf_counter() - start_s < 0.5 and count < 50):
-        arm.step()
-        count += 1
+def _synchronize() -> None:
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
-    return (time.perf_counter() - start_s) / count, (_page_faults() - before) / count
 
 
-def _page_faults() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-
-
-def _lines(calls: Calls) -> tuple[Line, ...]:
+def _list_call_sites(calls: CallCounter) -> tuple[CallSite, ...]:
     return tuple(
-        Line(file=Path(file).name, line=line, call=f"{name}()", times=times)
+        CallSite(file=Path(file).name, line=line, call=f"{name}()", times=times)
         for (file, line, name), times in calls.counts.most_common()
     )
 
 
-class Counted(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-checked here
+class OperationCounter(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-checked here
     """Counts the operations and bytes of every operator that autograd has not taken apart any further."""
 
     def __init__(self) -> None:
@@ -171,62 +162,36 @@ class Counted(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-c
 
 
 @dataclass
-class _Pass:
-    """One iteration under PyTorch's profiler: the shares of its time, and seconds and calls of its operators."""
+class TorchPass(ProfilerPass):
+    """One iteration under PyTorch's profiler: also the precisions of operators, and seconds of two parts."""
 
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    calls: Counter[str] = field(default_factory=Counter)
     precisions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    whole_s: float = 0.0
-    loading_s: float = 0.0
     update_s: float = 0.0
     float64_s: float = 0.0
 
-    @property
-    def loading(self) -> float:
-        return self.loading_s / self.whole_s
 
-    @property
-    def update(self) -> float:
-        return self.update_s / self.whole_s
-
-    @property
-    def float64(self) -> float:
-        return self.float64_s / self.whole_s
-
-    @property
-    def outside(self) -> float:
-        return max(0.0, 1 - (self.loading_s + sum(self.seconds.values())) / self.whole_s)
-
-
-def _profiled_passes(arm: Arm, seconds: float, counted: Counted) -> list[_Pass]:
-    passes: list[_Pass] = []
-    end_s = time.monotonic() + LONGEST_S
-    while len(passes) < PASSES and (not passes or time.monotonic() + 2 * seconds < end_s):
+def _profile_step(arm: Arm, names: set[str]) -> TorchPass:
+    with profile(activities=_list_activities(), record_shapes=True) as profiler:
         start_s = time.perf_counter()
-        with profile(activities=_activities(), record_shapes=True) as profiler:
-            start_s = time.perf_counter()
-            arm.step()
-            if torch.accelerator.is_available():
-                torch.accelerator.synchronize()
-            whole_s = time.perf_counter() - start_s
-        passes.append(_read_events(profiler.events(), whole_s, counted.names))
-    return passes[1:] if len(passes) > 2 else passes  # the profiler itself starts in the first one
+        arm.step()
+        _synchronize()
+        whole_s = time.perf_counter() - start_s
+    return _read_events(profiler.events(), whole_s, names)
 
 
-def _activities() -> list[Any]:
+def _list_activities() -> list[Any]:
     device = torch.accelerator.current_accelerator(check_available=True)
     on_device = getattr(ProfilerActivity, device.type.upper(), None) if device else None
     return [ProfilerActivity.CPU, *([on_device] if on_device else [])]
 
 
-def _read_events(events: Any, whole_s: float, names: set[str]) -> _Pass:
-    found = _Pass(whole_s=whole_s)
+def _read_events(events: Any, whole_s: float, names: set[str]) -> TorchPass:
+    found = TorchPass(whole_s=whole_s)
     for event in events:
-        kind = _kind(event, names)
+        kind = _name_event(event, names)
         if event.name.startswith("Optimizer.step#"):
             found.update_s += event.cpu_time_total / 1e6
-        if not kind or any(_kind(parent, names) for parent in _parents(event)):
+        if not kind or any(_name_event(parent, names) for parent in _walk_parents(event)):
             continue
         spent_s = (getattr(event, "device_time_total", 0) or event.cpu_time_total) / 1e6
         if kind == LOADER:
@@ -240,7 +205,7 @@ def _read_events(events: Any, whole_s: float, names: set[str]) -> _Pass:
     return found
 
 
-def _kind(event: Any, names: set[str]) -> str:
+def _name_event(event: Any, names: set[str]) -> str:
     """Return the name under which an event's time is counted, "" if it only contains others."""
     name: str = event.name
     if name in names:
@@ -252,47 +217,41 @@ def _kind(event: Any, names: set[str]) -> str:
     return name if not names and name.startswith("aten::") else ""
 
 
-def _parents(event: Any) -> Iterator[Any]:
+def _walk_parents(event: Any) -> Iterator[Any]:
     while (event := event.cpu_parent) is not None:
         yield event
 
 
-def _operators(passes: list[_Pass], counted: Counted) -> tuple[Operator, ...]:
-    names = {name for each in passes for name in each.seconds}
-    found = [
-        Operator(
-            name=name.removeprefix("aten::"),
-            calls=sum(each.calls[name] for each in passes) / len(passes),
-            seconds=sum(each.seconds.get(name, 0.0) for each in passes) / len(passes),
-            share=Share.of([each.seconds.get(name, 0.0) / each.whole_s for each in passes]),
-            operations=counted.operations.get(name),
-            moved_bytes=counted.moved_bytes.get(name),
-            precision=next(iter(dict(passes[-1].precisions[name].most_common(1))), ""),
+def _list_operators(passes: list[TorchPass], counter: OperationCounter) -> Iterator[OperatorTime]:
+    for each in average_operators(passes):
+        yield replace(
+            each,
+            name=each.name.removeprefix("aten::"),
+            operations=counter.operations.get(each.name),
+            moved_bytes=counter.moved_bytes.get(each.name),
+            precision=next(iter(dict(passes[-1].precisions[each.name].most_common(1))), ""),
         )
-        for name in names
-    ]
-    return tuple(sorted(found, key=lambda each: each.seconds, reverse=True))
 
 
 @contextmanager
-def _watching_anomaly_mode() -> Iterator[list[bool]]:
-    """Note whether the program switches autograd's anomaly mode on for a while."""
+def _watch_anomaly_mode() -> Iterator[list[bool]]:
+    """Record whether the program switches autograd's anomaly mode on for a while."""
     switched_on: list[bool] = []
     switch = torch.set_anomaly_enabled
 
-    def note(mode: bool, check_nan: bool = True) -> None:
+    def record(mode: bool, check_nan: bool = True) -> None:
         if mode:
             switched_on.append(mode)
         switch(mode, check_nan)
 
-    torch.set_anomaly_enabled = note
+    torch.set_anomaly_enabled = record
     try:
         yield switched_on
     finally:
         torch.set_anomaly_enabled = switch
 
 
-class _Messages(logging.Handler):
+class _MessageHandler(logging.Handler):
     def __init__(self, messages: list[str]) -> None:
         super().__init__(logging.DEBUG)
         self._messages = messages
@@ -302,11 +261,11 @@ class _Messages(logging.Handler):
 
 
 @contextmanager
-def _graph_break_log() -> Iterator[list[str]]:
+def _collect_graph_breaks() -> Iterator[list[str]]:
     """Collect what torch.compile logs about graph breaks: no counter has their lines."""
     found: list[str] = []
     torch._logging.set_logs(graph_breaks=True)  # noqa: SLF001  torch.compile's documented way
-    logger, handler = logging.getLogger(_BREAKS), _Messages(found)
+    logger, handler = logging.getLogger(_BREAK_LOGGER), _MessageHandler(found)
     logger.addHandler(handler)
     try:
         yield found
@@ -315,7 +274,7 @@ def _graph_break_log() -> Iterator[list[str]]:
         torch._logging.set_logs()  # noqa: SLF001
 
 
-def _compilation(breaks: list[str]) -> Compilation | None:
+def _read_compilation(breaks: list[str]) -> Compilation | None:
     from torch._dynamo.utils import get_compilation_metrics
 
     metrics = get_compilation_metrics()

@@ -31,7 +31,7 @@ MOST_REPLAYED = 10_000  # readings of one line in a block: a loop may wait for t
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 OWN_FOLDER = str(PACKAGE)
 
-Site = tuple[str, int, str]  # file, line and function that is called there
+CallKey = tuple[str, int, str]  # file, line and function that is called there
 
 
 def build_without(
@@ -47,7 +47,7 @@ def build_without(
     given = {name: getattr(options, name) for name in options.given}
     if burdens & {"input", "transfer"}:
         given["ablation"] = "resident" if "transfer" in burdens else "decoded"
-    arm = train_program(Changed(build, burdens), setting, TrainOptions(**given))
+    arm = train_program(AblationBuilder(build, burdens), setting, TrainOptions(**given))
     for burden in sorted(burdens & CONTEXTS.keys()):
         arm = arm.inside(CONTEXTS[burden])
     return replace(arm, ignore_output=arm.ignore_output or bool(burdens & CHANGES_OUTPUT))
@@ -57,10 +57,10 @@ CHANGES_OUTPUT = frozenset({"update", "backward", "float64", "readings"})
 
 
 @dataclass(frozen=True)
-class Changed:
-    """A function that builds a program, changed so that some burdens can be taken off while it runs.
+class AblationBuilder:
+    """A function that builds a program, and changes it so that some burdens can be taken off while it runs.
 
-    All changes of one program are equal: the arms of a trial share what they store.
+    Builders of one program are equal, whatever they take off: the arms of a trial share what they store.
     """
 
     build: Callable[[], Program]
@@ -78,18 +78,18 @@ class Changed:
         if "float64" in self.burdens:
             program.model.float()
             torch.set_default_dtype(torch.float32)
-            for state in _states(program):
-                state.load_state_dict(state.state_dict())  # casts what it holds to the type of its parameters
+            for optimizer in _list_optimizers(program):
+                optimizer.load_state_dict(optimizer.state_dict())  # casts what it holds to the type of its parameters
         if "update" in self.burdens:
-            for optimizer in _states(program):
+            for optimizer in _list_optimizers(program):
                 optimizer.step = _skip_update
-        change = _in_float32 if "float64" in self.burdens else None
+        change = _convert_to_float32 if "float64" in self.burdens else None
         if program.train_step is not None:
-            return replace(program, train_step=_InStep(program.train_step, change))
-        return replace(program, step=_InStep(program.step, change))
+            return replace(program, train_step=_StepMarker(program.train_step, change))
+        return replace(program, step=_StepMarker(program.step, change))
 
 
-def _states(program: Program) -> list[Any]:
+def _list_optimizers(program: Program) -> list[Any]:
     if program.optimizer is None:
         return []
     return list(program.optimizer) if isinstance(program.optimizer, list | tuple) else [program.optimizer]
@@ -99,12 +99,12 @@ def _skip_update(closure: Callable[[], Any] | None = None) -> Any:
     return closure() if closure else None
 
 
-def _in_float32(part: Any) -> Any:
+def _convert_to_float32(part: Any) -> Any:
     is_wide = isinstance(part, torch.Tensor) and part.dtype == torch.float64
     return part.to(torch.float32) if is_wide else part
 
 
-class _InStep:
+class _StepMarker:
     """A program's step, which says that it is running; ``change`` is made to every part of its batch."""
 
     is_running = False
@@ -119,57 +119,55 @@ class _InStep:
         *before, batch = arguments
         if self._change is not None:
             batch = map_parts(batch, self._change)
-        _InStep.is_running = True
+        _StepMarker.is_running = True
         try:
             return self._step(*before, batch)
         finally:
-            _InStep.is_running = False
+            _StepMarker.is_running = False
 
 
-def caller_of_torch() -> Site | None:
+def find_caller() -> tuple[str, int] | None:
     """Return the file and line that called the replaced function, None outside of a step, or within PyTorch itself."""
-    if not _InStep.is_running:
+    if not _StepMarker.is_running:
         return None
     frame = sys._getframe(3)  # noqa: SLF001  beyond the replacement and what it calls; a stack would take too long
     file = frame.f_code.co_filename
-    if file.startswith((TORCH_FOLDER, OWN_FOLDER)):
-        return None
-    return file, frame.f_lineno, ""
+    return None if file.startswith((TORCH_FOLDER, OWN_FOLDER)) else (file, frame.f_lineno)
 
 
 @dataclass
-class Calls:
+class CallCounter:
     """The calls of a kind that a program's own lines make, counted by place."""
 
-    counts: Counter[Site] = field(default_factory=Counter)
+    counts: Counter[CallKey] = field(default_factory=Counter)
 
     @contextmanager
-    def counting(self, names: tuple[str, ...], is_one: Callable[[Any, Any], bool]) -> Iterator[None]:
+    def count(self, names: tuple[str, ...], is_one: Callable[[Any, Any], bool]) -> Iterator[None]:
         """Count the calls of these methods of tensors for which ``is_one`` holds of argument and result."""
 
-        def count(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        def call(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             result = function(*arguments, **named)
-            if (place := caller_of_torch()) and is_one(arguments[0] if arguments else None, result):
-                self.counts[place[0], place[1], name] += 1
+            if (place := find_caller()) and is_one(arguments[0] if arguments else None, result):
+                self.counts[*place, name] += 1
             return result
 
-        with _replaced(names, count):
+        with _replace_methods(names, call):
             yield
 
 
 @contextmanager
-def _replaced(names: tuple[str, ...], call: Callable[..., Any]) -> Iterator[None]:
+def _replace_methods(names: tuple[str, ...], call: Callable[..., Any]) -> Iterator[None]:
     """Replace methods of tensors by ``call(name, method, *arguments)``; for copies, also the functions that copy."""
     places: list[tuple[Any, str]] = [(torch.Tensor, name) for name in names]
     if "clone" in names:
         places += [(torch, "tensor"), (copy, "deepcopy")]
     with ExitStack() as stack:
         for owner, name in places:
-            stack.enter_context(_attribute(owner, name, _calling(call, name, getattr(owner, name))))
+            stack.enter_context(_set_attribute(owner, name, _wrap(call, name, getattr(owner, name))))
         yield
 
 
-def _calling(call: Callable[..., Any], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(call: Callable[..., Any], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def replacement(*arguments: Any, **named: Any) -> Any:
         return call(name, function, *arguments, **named)
@@ -178,7 +176,7 @@ def _calling(call: Callable[..., Any], name: str, function: Callable[..., Any]) 
 
 
 @contextmanager
-def _attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+def _set_attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
     own = vars(owner).get(name)
     setattr(owner, name, value)
     try:
@@ -202,71 +200,59 @@ def is_copy(source: Any, result: Any) -> bool:
     return bool(source.device == result.device and source.data_ptr() != result.data_ptr())
 
 
-def _twice(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def _call_twice(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     result = function(*arguments, **named)
-    if caller_of_torch() and (name not in ("to", "contiguous", "type") or is_copy(arguments[0], result)):
+    if find_caller() and (name not in ("to", "contiguous", "type") or is_copy(arguments[0], result)):
         function(*arguments, **named)
     return result
 
 
 @contextmanager
-def _copying_twice() -> Iterator[None]:
-    with _replaced(COPIES, _twice):
-        yield
-
-
-@contextmanager
-def _reading_twice() -> Iterator[None]:
-    with _replaced(READINGS, _twice):
-        yield
-
-
-@contextmanager
-def _not_reading() -> Iterator[None]:
+def _replay_readings() -> Iterator[None]:
     """Let every line read what it read first, so that nothing waits for the device."""
-    known: dict[Site, Any] = {}
-    used: Counter[Site] = Counter()
+    known: dict[CallKey, Any] = {}
+    used: Counter[CallKey] = Counter()
 
     def replay(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        place = caller_of_torch()
+        place = find_caller()
         if place is None:
             return function(*arguments, **named)
-        site = (*place[:2], name)
-        used[site] += 1
-        if site not in known or used[site] > MOST_REPLAYED:
-            known[site] = function(*arguments, **named)
-        return known[site]
+        key = (*place, name)
+        used[key] += 1
+        if key not in known or used[key] > MOST_REPLAYED:
+            known[key] = function(*arguments, **named)
+        return known[key]
 
-    with _replaced(READINGS, replay):
+    with _replace_methods(READINGS, replay):
         yield
 
 
 @contextmanager
-def _without_anomaly_mode() -> Iterator[None]:
+def _disable_anomaly_mode() -> Iterator[None]:
     before, checks_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     switch = torch.set_anomaly_enabled
     switch(False)
     try:
-        with _attribute(torch, "set_anomaly_enabled", lambda *_, **__: None):
+        with _set_attribute(torch, "set_anomaly_enabled", lambda *_, **__: None):
             yield
     finally:
         switch(before, checks_nan)
 
 
 @contextmanager
-def _without_backward() -> Iterator[None]:
+def _skip_backward() -> Iterator[None]:
     def skip(*_: Any, **__: Any) -> None:
         """Make no gradients."""
 
-    with _attribute(torch.Tensor, "backward", skip), _attribute(torch.autograd, "backward", skip):
+    with _set_attribute(torch.Tensor, "backward", skip), _set_attribute(torch.autograd, "backward", skip):
         yield
 
 
 CONTEXTS: dict[str, Callable[[], Any]] = {
-    "readings": _not_reading,
-    "readings-twice": _reading_twice,
-    "copies-twice": _copying_twice,
-    "anomaly": _without_anomaly_mode,
+    "readings": _replay_readings,
+    "readings-twice": partial(_replace_methods, READINGS, _call_twice),
+    "copies-twice": partial(_replace_methods, COPIES, _call_twice),
+    "anomaly": _disable_anomaly_mode,
     "compiled": partial(torch.compiler.set_stance, "force_eager"),
-    "backward": _without_backward,
+    "backward": _skip_backward,
 }

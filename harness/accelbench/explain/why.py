@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.explain.explanation import without_infinity
-from accelbench.explain.parts import Part
+from accelbench.explain.explanation import format_speedup, join_sentences, without_infinity
+from accelbench.explain.parts import StepPart
 from accelbench.explain.prediction import Prediction
 from accelbench.explain.profile import Profile
 from accelbench.text import format_table, list_some
-from accelbench.units import count, plural, ratio, seconds
+from accelbench.units import count, plural, seconds
 
 LISTED = 10  # operators
 CASTS = ("_to_copy", "copy_")
@@ -22,7 +22,7 @@ SLOW_START = 2.0  # times a later iteration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class OperatorChange:
     """An operator's seconds per iteration and its calls, without a technique and with it."""
 
     name: str
@@ -38,26 +38,26 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reasons:
+class TechniqueExplanation:
     """A technique's measured effect, and the profiles without and with it, of the same items.
 
     ``prediction`` is what the baseline's profile says that it could bring at most; None if it says nothing.
     """
 
     workload: str
-    measured: Part
+    measured: StepPart
     before: Profile
     after: Profile
     prediction: Prediction | None = None
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[OperatorChange]:
         """The operators, and what lies outside of them, those first whose time changes most."""
         scale = self.before.items / self.after.items if self.after.items else 1.0
         before = {each.name: each for each in self.before.operators}
         after = {each.name: each for each in self.after.operators}
         found = [
-            Change(
+            OperatorChange(
                 name=name,
                 before_s=before[name].seconds if name in before else 0.0,
                 after_s=scale * after[name].seconds if name in after else 0.0,
@@ -69,53 +69,46 @@ class Reasons:
         return sorted(found, key=lambda each: abs(each.added_s), reverse=True)
 
 
-def reasons_as_json(reasons: Reasons) -> dict[str, Any]:
+def reasons_as_json(reasons: TechniqueExplanation) -> dict[str, Any]:
     """Return everything as plain data."""
     written = asdict(reasons, dict_factory=without_infinity)
     return written | {"changes": [asdict(each) | {"added_s": each.added_s} for each in reasons.changes]}
 
 
-def reasons_as_text(reasons: Reasons) -> str:
+def reasons_as_text(reasons: TechniqueExplanation) -> str:
     """Return the reasons for a terminal."""
-    return "\n".join(
-        [
-            _verdict(reasons),
-            "",
-            " ".join(f"{each[0].upper()}{each[1:]}." for each in _sentences(reasons)),
-            "",
-            _table(reasons),
-        ]
-    )
+    paragraph = join_sentences(_write_sentences(reasons))
+    return "\n".join([_state_speedup(reasons), "", paragraph, "", _make_table(reasons)])
 
 
-def _verdict(reasons: Reasons) -> str:
+def _state_speedup(reasons: TechniqueExplanation) -> str:
     part = reasons.measured
     if part.effect is None:
         return f"{reasons.workload} with {part.name}: not measured: {part.reason}."
-    speed = ratio(part.effect.speedup, part.effect.low, part.effect.upper)
+    speed = format_speedup(part.effect)
     return f"{reasons.workload} with {part.name}: {speed} as fast, {part.effect.verdict}."
 
 
-def _sentences(reasons: Reasons) -> Iterator[str]:
+def _write_sentences(reasons: TechniqueExplanation) -> Iterator[str]:
     """Yield what the two profiles, and what the program did meanwhile, say of the effect."""
     before, after = reasons.before, reasons.after
     least_s = NAMED_SHARE * before.seconds
     saving = [each for each in reasons.changes if each.added_s < -least_s]
     adding = [each for each in reasons.changes if each.added_s > least_s]
     if saving:
-        yield f"by profile, it saves time in {list_some(map(_describe, saving), SHOWN)}"
+        yield f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}"
     if adding:
-        yield f"by profile, it adds time in {list_some(map(_describe, adding), SHOWN)}"
+        yield f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}"
     if not saving and not adding:
         yield "no operator's time changes enough to name it"
     casts_s = sum(each.added_s for each in reasons.changes if each.name in CASTS)
     if casts_s > least_s:
         yield f"casts and copies between precisions take {seconds(casts_s)} more"
-    yield from _calls(reasons)
+    yield from _compare_calls(reasons)
     if after.page_faults > FAULTS_TIMES * before.page_faults + MANY_FAULTS:
         rise = f"{count(round(before.page_faults))} to {count(round(after.page_faults))}"
         yield f"page faults rise from {rise} per iteration"
-    yield from _compiling(after)
+    yield from _describe_compilation(after)
     if after.first_s > SLOW_START * after.seconds and after.first_s > SLOW_START * before.first_s:
         yield (
             f"the first iteration takes {seconds(after.first_s)} and a later one {seconds(after.seconds)}: starting is "
@@ -124,18 +117,18 @@ def _sentences(reasons: Reasons) -> Iterator[str]:
     if skipped := after.observed.get("skipped_steps"):
         yield f"the gradient scaler skipped {plural(round(skipped), 'step')}, which learn nothing"
     if reasons.prediction is not None:
-        yield _beside_prediction(reasons, reasons.prediction)
-    if before.blind or after.blind:
-        yield f"the profiler does not see all: {before.blind or after.blind}"
+        yield _compare_with_prediction(reasons, reasons.prediction)
+    if caveat := before.caveat or after.caveat:
+        yield caveat
 
 
-def _calls(reasons: Reasons) -> Iterator[str]:
+def _compare_calls(reasons: TechniqueExplanation) -> Iterator[str]:
     before, after = (sum(getattr(each, name) for each in reasons.changes) for name in ("calls_before", "calls_after"))
     if before and not 0.9 < after / before < 1.1:
         yield f"operators are called {count(round(after))} times in place of {count(round(before))}"
 
 
-def _compiling(after: Profile) -> Iterator[str]:
+def _describe_compilation(after: Profile) -> Iterator[str]:
     compilation = after.compilation
     if compilation is None:
         return
@@ -150,7 +143,7 @@ def _compiling(after: Profile) -> Iterator[str]:
         yield f"it compiled again {again}: {list_some(compilation.recompilations, SHOWN, separator='; ')}"
 
 
-def _beside_prediction(reasons: Reasons, prediction: Prediction) -> str:
+def _compare_with_prediction(reasons: TechniqueExplanation, prediction: Prediction) -> str:
     share = prediction.share.high
     if share >= 1:
         return f"the baseline's profile allows any speedup: it touches {prediction.touches}"
@@ -163,11 +156,11 @@ def _beside_prediction(reasons: Reasons, prediction: Prediction) -> str:
     return text
 
 
-def _describe(change: Change) -> str:
+def _describe_change(change: OperatorChange) -> str:
     return f"{change.name} ({seconds(change.before_s)} → {seconds(change.after_s)})"
 
 
-def _table(reasons: Reasons) -> str:
+def _make_table(reasons: TechniqueExplanation) -> str:
     rows = [
         (
             each.name,

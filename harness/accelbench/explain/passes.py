@@ -1,0 +1,75 @@
+"""Passes of a program under a profiler: how often they are repeated, and what they show on average."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from accelbench.explain.profile import OperatorTime, StepShare
+from accelbench.measuring.malloc import page_faults
+
+TIMED_S = 0.5  # of steps without a profiler
+
+
+@dataclass
+class ProfilerPass:
+    """One iteration under a profiler: its seconds, and seconds and calls by the name of an operator."""
+
+    whole_s: float = 0.0
+    loading_s: float = 0.0
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    calls: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def outside(self) -> float:
+        """The share of the time outside of operators and of loading."""
+        return max(0.0, 1 - (self.loading_s + sum(self.seconds.values())) / self.whole_s)
+
+
+_Pass = TypeVar("_Pass", bound=ProfilerPass)
+
+
+def time_steps(
+    step: Callable[[], Any], least: int, most: int, synchronize: Callable[[], Any] | None = None
+) -> tuple[float, float]:
+    """Return the seconds of a step and its page faults, from ``least`` to ``most`` steps.
+
+    ``synchronize`` waits for the device after the last one.
+    """
+    before, start_s, count = page_faults(), time.perf_counter(), 0
+    while count < least or (time.perf_counter() - start_s < TIMED_S and count < most):
+        step()
+        count += 1
+    if synchronize:
+        synchronize()
+    return (time.perf_counter() - start_s) / count, (page_faults() - before) / count
+
+
+def repeat_pass(run: Callable[[], _Pass], step_s: float, most: int, most_s: float) -> list[_Pass]:
+    """Return up to ``most`` passes, in ``most_s`` seconds, of a step that takes ``step_s`` seconds without a profiler.
+
+    The first one is left out where others follow: the profiler itself starts in it.
+    """
+    passes: list[_Pass] = []
+    end_s = time.monotonic() + most_s
+    while len(passes) < most and (not passes or time.monotonic() + 2 * step_s < end_s):
+        passes.append(run())
+    return passes[1:] if len(passes) > 2 else passes
+
+
+def average_operators(passes: Sequence[ProfilerPass]) -> list[OperatorTime]:
+    """Return the mean of every operator's calls and time, those with most time first."""
+    names = dict.fromkeys(name for each in passes for name in each.seconds)
+    found = [
+        OperatorTime(
+            name=name,
+            calls=sum(each.calls[name] for each in passes) / len(passes),
+            seconds=sum(each.seconds.get(name, 0.0) for each in passes) / len(passes),
+            share=StepShare.of([each.seconds.get(name, 0.0) / each.whole_s for each in passes]),
+        )
+        for name in names
+    ]
+    return sorted(found, key=lambda each: each.seconds, reverse=True)

@@ -1,0 +1,111 @@
+"""Workers import the framework at the same time, and no worker is timed in which a profiler was attached."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accelbench.errors import Unavailable
+from accelbench.explain import ExplanationRequest, explain, explain_technique, predict_speedups
+from accelbench.explain.profile import Profile
+from accelbench.measuring.workers.process import WorkerLostError
+from accelbench.schema.reasons import reason
+from accelbench.schema.result import Ceiling
+from accelbench.workloads.program_file import find_user_workload
+
+PROGRAM = """
+from accelbench import ArrayProgram
+
+def build() -> ArrayProgram:
+    raise AssertionError("no worker of these tests builds it")
+"""
+PROFILE = Profile(framework="numpy", device="cpu", seconds=1e-3, items=32.0, threads=1, cores=2)
+CEILINGS = [Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0)]
+LOST = WorkerLostError("crashed", reason("worker-exited", status=1, when="during a trial"))
+ANSWERS = {"import": 0.1, "describe": ((), {}, False), "ceilings": CEILINGS}
+
+
+@pytest.fixture
+def orders(monkeypatch, tmp_path) -> list[tuple[int, str]]:
+    """What all workers are asked for, in order, by the number of the worker; each is lost when it is to measure."""
+    log: list[tuple[int, str]] = []
+
+    class LoggingWorker:
+        interpreter = SimpleNamespace(describe=lambda _, description: description)
+
+        def __init__(self, framework: str, environment: dict[str, str]) -> None:
+            self.framework, self.environment = framework, environment
+            self.number = sum(order == "start" for _, order in log)
+            log.append((self.number, "start"))
+
+        def ask(self, order: str, *_: Any, **__: Any) -> Any:
+            log.append((self.number, order))
+            if order == "measure":
+                raise LOST
+            return ANSWERS[order]
+
+        def call(self, *_: Any) -> Profile:
+            log.append((self.number, "profile"))
+            return PROFILE
+
+        def close(self) -> None:
+            log.append((self.number, "close"))
+
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("accelbench.explain.session.Worker", LoggingWorker)
+    monkeypatch.setattr("accelbench.measuring.workers.pool.Worker", LoggingWorker)
+    return log
+
+
+@pytest.fixture
+def request_of_a_program(tmp_path) -> ExplanationRequest:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    workload, _ = find_user_workload(f"{tmp_path / 'program.py'}:build")
+    return ExplanationRequest(workload=workload)
+
+
+def test_the_worker_that_profiles_and_the_one_that_measures_import_at_the_same_time(orders, request_of_a_program):
+    with pytest.raises(Unavailable, match="your program was not measured"):
+        explain(request_of_a_program)
+    assert orders[:5] == [(0, "start"), (1, "start"), (1, "import"), (0, "import"), (0, "profile")]
+
+
+def test_no_worker_is_timed_in_which_a_profiler_was(orders, request_of_a_program):
+    for _ in range(2):  # the second one finds the ceilings in the cache
+        orders.clear()
+        with pytest.raises(Unavailable):
+            explain(request_of_a_program)
+        (profiled,) = [number for number, order in orders if order == "profile"]
+        (measured,) = [number for number, order in orders if order == "measure"]
+        assert measured != profiled
+        assert orders.index((profiled, "close")) < orders.index((measured, "measure"))
+
+
+def test_an_import_after_the_ceilings_is_not_part_of_the_budget(orders, request_of_a_program):
+    reports: list[int] = []  # how many orders there were before each
+    with pytest.raises(Unavailable):
+        explain(request_of_a_program, report=lambda _: reports.append(len(orders)))
+    assert (2, "ceilings") in orders
+    assert (3, "import") in orders[: reports[-1]]
+    assert orders[reports[-1]] == (3, "measure")
+
+
+def test_known_ceilings_cost_no_import(orders, request_of_a_program):
+    for _ in range(2):
+        orders.clear()
+        with pytest.raises(Unavailable):
+            explain(request_of_a_program)
+    assert [number for number, order in orders if order == "import"] == [1, 0]
+
+
+def test_both_profiles_of_a_technique_and_its_trial_have_workers_that_start_at_once(orders, request_of_a_program):
+    with pytest.raises(Unavailable):
+        explain_technique(request_of_a_program, "threads", "all")
+    assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
+    assert orders[6:10] == [(0, "profile"), (0, "close"), (1, "profile"), (1, "close")]
+
+
+def test_a_prediction_starts_one_worker(orders, request_of_a_program):
+    assert {each.technique for each in predict_speedups(request_of_a_program)} >= {"dtype", "threads"}
+    assert orders[:4] == [(0, "start"), (0, "import"), (0, "profile"), (0, "close")]
+    assert {number for number, _ in orders} == {0}
