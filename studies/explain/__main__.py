@@ -57,7 +57,7 @@ INNOCENT: dict[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CommandAnswer:
     """What one command named, the largest share first; ``failure`` is its last line where it failed."""
 
     program: str
@@ -67,28 +67,28 @@ class Asked:
 
 
 @dataclass
-class Count:
+class ProgramScore:
     """How often a program's cause was named, and what else was."""
 
     right: int = 0
-    asked: int = 0
+    answers: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     also: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
-    def add(self, asked: Asked) -> None:
+    def add(self, answer: CommandAnswer) -> None:
         """Count one answer."""
-        cause, true = PLANTED.get(asked.program, ("", INNOCENT.get(asked.program, frozenset())))
-        self.asked += 1
-        if asked.failure:
-            self.failures.append(asked.failure)
+        cause, true = PLANTED.get(answer.program, ("", INNOCENT.get(answer.program, frozenset())))
+        self.answers += 1
+        if answer.failure:
+            self.failures.append(answer.failure)
             return
-        self.right += (cause in asked.named) if cause else not set(asked.named) - true
-        self.also.update(name for name in asked.named if name in true)
-        self.wrong.update(name for name in asked.named if name != cause and name not in true)
+        self.right += (cause in answer.named) if cause else not set(answer.named) - true
+        self.also.update(name for name in answer.named if name in true)
+        self.wrong.update(name for name in answer.named if name != cause and name not in true)
 
 
-def ask(program: str, seed: int, budget: str) -> Asked:
+def ask(program: str, seed: int, budget: str) -> CommandAnswer:
     """Ask what holds a program back."""
     arguments = ["explain", f"{PROGRAMS}:{program}", "--budget", budget, "--seed", str(seed), "--json"]
     start_s = time.perf_counter()
@@ -97,34 +97,34 @@ def ask(program: str, seed: int, budget: str) -> Asked:
     )
     took_s = time.perf_counter() - start_s
     if done.returncode:
-        return Asked(program=program, named=(), took_s=took_s, failure=done.stderr.strip().splitlines()[-1])
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return Asked(program=program, named=tuple(cause["code"] for cause in answer["causes"]), took_s=took_s)
+        return CommandAnswer(program=program, named=(), took_s=took_s, failure=done.stderr.strip().splitlines()[-1])
+    explanation: dict[str, Any] = json.loads(done.stdout)
+    return CommandAnswer(program=program, named=tuple(cause["code"] for cause in explanation["causes"]), took_s=took_s)
 
 
-def table(asked: Sequence[Asked]) -> Iterator[str]:
+def table(answers: Sequence[CommandAnswer]) -> Iterator[str]:
     """Yield the lines of the table, and a line that sums it up."""
-    counts: dict[str, Count] = {}
-    for each in asked:
-        counts.setdefault(each.program, Count()).add(each)
+    scores: dict[str, ProgramScore] = {}
+    for each in answers:
+        scores.setdefault(each.program, ProgramScore()).add(each)
     yield "| program | planted | named, or nothing false said | true as well | named wrongly |"
     yield "|---|---|---:|---|---|"
-    for program, count in counts.items():
+    for program, score in scores.items():
         planted = PLANTED[program][0] if program in PLANTED else "nothing"
-        failures = f"; failed: {count.failures[0]}" if count.failures else ""
-        cells = (program.replace("_", " "), planted, f"{count.right} of {count.asked}{failures}")
-        yield f"| {' | '.join(cells)} | {_listed(count.also)} | {_listed(count.wrong)} |"
+        failures = f"; failed: {score.failures[0]}" if score.failures else ""
+        cells = (program.replace("_", " "), planted, f"{score.right} of {score.answers}{failures}")
+        yield f"| {' | '.join(cells)} | {_list_counts(score.also)} | {_list_counts(score.wrong)} |"
     yield ""
-    guilty = [count for program, count in counts.items() if program in PLANTED]
-    named, all_of_them = sum(count.right for count in guilty), sum(count.asked for count in guilty)
-    wrong = sum(sum(count.wrong.values()) for count in counts.values())
-    took_s = sum(each.took_s for each in asked)
-    share = f" ({percent(named / all_of_them)})" if all_of_them else ""
-    yield f"Named rightly: {named} of {all_of_them}{share}. Named wrongly: {wrong} in {len(asked)} answers."
-    yield f"{len(asked)} commands took {minutes(took_s)}."
+    guilty = [score for program, score in scores.items() if program in PLANTED]
+    named, total = sum(score.right for score in guilty), sum(score.answers for score in guilty)
+    wrong = sum(sum(score.wrong.values()) for score in scores.values())
+    took_s = sum(each.took_s for each in answers)
+    share = f" ({percent(named / total)})" if total else ""
+    yield f"Named rightly: {named} of {total}{share}. Named wrongly: {wrong} in {len(answers)} answers."
+    yield f"{len(answers)} commands took {minutes(took_s)}."
 
 
-def _listed(names: Counter[str]) -> str:
+def _list_counts(names: Counter[str]) -> str:
     return ", ".join(f"{name} ({times}×)" for name, times in names.most_common())
 
 
@@ -160,17 +160,17 @@ def main() -> None:
         else:
             print("\n".join(lines))
         return
-    asked = []
+    answers = []
     for seed in range(options.seeds):
         for program in options.programs or [*PLANTED, *INNOCENT]:
-            asked.append(ask(program, seed, options.budget))
+            answers.append(ask(program, seed, options.budget))
             print(
-                f"{program}: {', '.join(asked[-1].named) or asked[-1].failure or 'nothing'}",
+                f"{program}: {', '.join(answers[-1].named) or answers[-1].failure or 'nothing'}",
                 file=sys.stderr,
                 flush=True,
             )
     machine = f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}, budgets of {options.budget}."
-    lines = [machine, "", *table(asked)]
+    lines = [machine, "", *table(answers)]
     if options.write:
         write_tables(PAGE, "planted causes", lines)
     else:
