@@ -133,6 +133,7 @@ def test_memory_and_repeatability_are_kept_to_where_they_are_asked_for(pool):
     assert "two runs from the same start did not give the same bits" in dropped(advice, drift="random")
 
 
+@pytest.mark.slow
 def test_an_option_that_is_held_is_the_same_in_every_arm(pool):
     advice = asked(pool, GAIT, held={"hoard": "yes"})
     assert advice.held == {"hoard": "yes"}

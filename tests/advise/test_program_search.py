@@ -81,7 +81,9 @@ def test_a_program_that_nothing_makes_faster_is_left_as_it_is(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(seed):
     pays = {"amp": "bf16", "memory_format": "channels-last", "threads": "1", "attention": "math"}
-    surface = Surface(PROGRAM, lambda levels: (1.0, 1.25, 1.3)[min(2, len(levels.items() & pays.items()))], seed=seed, noise=0.01)
+    surface = Surface(
+        PROGRAM, lambda levels: (1.0, 1.25, 1.3)[min(2, len(levels.items() & pays.items()))], seed=seed, noise=0.01
+    )
     rng = random.Random(seed)
 
     def confirm(*asked):
@@ -98,6 +100,7 @@ def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(s
     assert search.judge_gain(best).verdict == "faster"
 
 
+@pytest.mark.slow
 def test_an_answer_is_wrong_as_seldom_as_its_interval():
     wrong, given = 0, 0
     for seed in range(40):

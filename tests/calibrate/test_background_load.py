@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 
 import psutil
+import pytest
 
 from accelbench.calibrate.session import background_load
 
@@ -17,6 +18,7 @@ def test_busy_processes_run_inside_the_context():
     assert [each for each in busy if each.is_running()] == []
 
 
+@pytest.mark.slow
 def test_busy_processes_end_when_the_calibration_is_killed():
     script = (
         "import os, psutil\n"

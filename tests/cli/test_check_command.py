@@ -140,6 +140,7 @@ def test_nothing_in_a_run_becomes_markdown(accelbench):
     assert "@all" not in row
 
 
+@pytest.mark.slow
 def test_what_is_accepted_with_a_reason_passes_from_then_on(accelbench, results):
     saved(results, 13, factor=0.8)
     result = accept("on mlp", "--reason", "float32 accumulation")

@@ -122,6 +122,7 @@ def test_the_module_is_the_command():
     assert shown.stdout.startswith("Usage: accelbench [OPTIONS] COMMAND")
 
 
+@pytest.mark.slow
 def test_reporting_loads_no_framework_and_no_pytest(tmp_path):
     path = save(SIMPLE, tmp_path / "0001_a.json")
     script = (

@@ -47,6 +47,7 @@ def results(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_report_of_both_runs_says_the_same_as_the_comparison(accelbench, results):
     before, after = (results / "box" / f"000{number}_nightly.json" for number in (3, 6))
     compared = json.loads(accelbench("compare", str(before), str(after), "--format", "json").stdout)
@@ -110,6 +111,7 @@ def test_two_lone_runs_say_that_three_a_side_would_decide(accelbench, tmp_path):
     assert "It is not known how much unchanged runs differ here" in result.stdout
 
 
+@pytest.mark.slow
 def test_runs_without_an_arm_in_common_say_so(accelbench, tmp_path):
     paths = []
     for number, name in enumerate(("a", "b"), start=1):

@@ -64,6 +64,7 @@ def test_exports_of_a_url(accelbench, url):
     assert accelbench("export", url, "--format", "asv").exit_code == 0
 
 
+@pytest.mark.slow
 def test_two_urls_are_two_sides(accelbench, url, tmp_path):
     save(SIMPLE, tmp_path / "other" / "0003_b.json", taken="2026-01-03T00:00:00+00:00")
     result = accelbench("compare", url, (tmp_path / "other").as_uri(), "--json")
@@ -71,6 +72,7 @@ def test_two_urls_are_two_sides(accelbench, url, tmp_path):
     assert accelbench("report", url, (tmp_path / "other").as_uri()).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_page_is_published_to_a_bucket_and_then_only_what_changed(accelbench, tmp_path):
     save(SIMPLE, tmp_path / "results" / "0001_a.json")
     system = fsspec.filesystem("memory")

@@ -36,6 +36,7 @@ def test_what_cannot_be_timed_is_one_line(arguments, words):
     assert words in line
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_command_also_where_one_is_given_twice():
     result = time("echo a", "echo a", "-n", "mine", "--budget", "1s")
     assert result.exit_code == 0, result.output

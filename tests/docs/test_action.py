@@ -61,6 +61,7 @@ def test_a_first_run_is_measured_summarised_and_undecided(runner: Path) -> None:
     assert (runner / "output").read_text() == "status=0\nstatus=3\n"
 
 
+@pytest.mark.slow
 def test_results_that_are_not_there_fail_the_check_with_their_name(runner: Path) -> None:
     checked = run("Check", runner, results="nowhere")
     assert checked.returncode == 2

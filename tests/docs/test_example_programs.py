@@ -41,6 +41,7 @@ def build(name: str) -> Any:
     return runpy.run_path(str(EXAMPLES / f"{name}.py"))["build"]()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("name", "steps"), [("vision_transformer", 8), ("trainer", 28), ("lightning_digits", 8)])
 def test_a_program_learns_its_first_batch_by_heart(name: str, steps: int, folder: Path) -> None:
@@ -74,6 +75,7 @@ def test_a_wave_moves_and_stays_within_its_border() -> None:
     assert not np.array_equal(now, before)
 
 
+@pytest.mark.slow
 def test_a_keras_model_learns() -> None:
     pytest.importorskip("keras").utils.set_random_seed(0)
     program = build("keras_fit")

@@ -78,6 +78,7 @@ def test_a_framework_that_lacks_a_package_names_it(tmp_path: Path, monkeypatch: 
     assert "a_package_that_is_not_there is not installed" in torch.failure
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_is_named_for_a_framework_is_asked_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_an_interpreter_that_cannot_serve_is_a_failure_of_its_framework(monkeypa
     assert torch.failure.startswith("ACCELBENCH_PYTHON_TORCH='/nowhere/python': no such program")
 
 
+@pytest.mark.slow
 def test_a_framework_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_torch(tmp_path, monkeypatch, "import time; time.sleep(600)\n")
     (torch,) = ask_frameworks(["torch"], timeout_s=1)

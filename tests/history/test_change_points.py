@@ -41,6 +41,7 @@ def test_hardly_any_unchanged_series_has_a_step(series, noise):
     assert sum(bool(find_level_shifts(series(noise, seed, spread=0.03))) for seed in range(20)) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISE)
 def test_a_step_of_5_percent_is_found_and_dated(series, noise):
     found = [find_level_shifts(series(noise, seed, at_60=0.05)) for seed in range(20)]
@@ -52,6 +53,7 @@ def test_five_runs_after_it_are_enough(series):
     assert sum(any(abs(step.at - 60) <= 1 for step in each) for each in found) >= 19
 
 
+@pytest.mark.slow
 def test_its_interval_holds_what_was_planted(series):
     found = [step for seed in range(20) for step in find_level_shifts(series("heavy-tailed", seed, at_60=0.05))]
     assert sum(step.low < np.exp(0.05) < step.high for step in found) >= 19
@@ -156,6 +158,7 @@ def gaussian(seed, runs=100):
     return 0.01 * np.random.default_rng(seed).standard_normal(runs)
 
 
+@pytest.mark.slow
 def test_a_drift_is_reported_as_a_drift_with_its_slope_and_not_as_steps():
     drifting = [gaussian(seed) + np.linspace(0, 0.1, 100) for seed in range(10)]
     found = [(find_drift(values), find_level_shifts(values)) for values in drifting]

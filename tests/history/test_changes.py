@@ -110,6 +110,7 @@ def test_nothing_is_found_in_hundreds_of_series_in_which_nothing_happens(history
     assert find_changes(history(levels=levels, spread=0.03)) == []
 
 
+@pytest.mark.slow
 def test_effects_that_wander_from_run_to_run_have_not_changed(history):
     made = history(levels=[f"level {number}" for number in range(30)])
     wandering = (

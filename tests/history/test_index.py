@@ -324,12 +324,14 @@ def load_beside_a_good_one(folder, data):
     assert not kept.observations["log_s"].isna().any()
 
 
+@pytest.mark.slow
 @FUZZED
 @given(mutated())
 def test_strange_values(tmp_path_factory, document):
     load_beside_a_good_one(tmp_path_factory.mktemp("strange"), json.dumps(document).encode())
 
 
+@pytest.mark.slow
 @FUZZED
 @given(damaged())
 def test_damaged_files(tmp_path_factory, data):

@@ -113,6 +113,7 @@ def test_other_plans_stay_as_they_are(plan: Plan, arms: int, again_s: float) -> 
     assert built_often(plan, arms, again_s) is plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size_bytes", [2_000, 80_000, 1_000_000, 4_000_000])
 def test_arrays_built_again_come_to_lie_elsewhere(size_bytes: int) -> None:
     distinct = []

@@ -36,6 +36,7 @@ def build(clock: FakeClock) -> Build:
     return build
 
 
+@pytest.mark.slow
 def test_a_bundle_is_taken_apart_into_shares_and_what_they_do_to_each_other(build: Build) -> None:
     found = accelbench.attribute(build, TECHNIQUES, budget_s=1.0)
     assert found.bundle.verdict == "faster"
@@ -91,6 +92,7 @@ def test_a_combination_whose_call_does_no_work_is_refused() -> None:
         accelbench.attribute(lambda **_: wait, TECHNIQUES, budget_s=0.4)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "how-to" / "bundles.md").read_text()
     (example,) = (

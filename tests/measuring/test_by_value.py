@@ -251,6 +251,7 @@ def test_training_steps_are_copied_with_model_and_optimizer(torch: Any) -> None:
         assert [copied() for _ in range(5)] == losses
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # PyTorch uses it itself
 def test_compiled_models_are_refused(torch: Any) -> None:
     model = torch.compile(torch.nn.Linear(2, 2))

@@ -281,6 +281,7 @@ def stated_work(*stated: Work | None, **how: bool) -> list[Work | None]:
     return [each.work if each else None for each in run(builds, **how).stated_work]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [False, True], ids=["one process", "workers"])
 def test_an_arm_that_states_no_work_is_held_against_that_of_an_arm_that_must_compute_the_same(workers: bool) -> None:
     assert stated_work(WORK, None, Work(), workers=workers) == [WORK, *[replace(WORK, disk_bytes=0)] * 2]

@@ -96,6 +96,7 @@ def test_equal_outputs_have_no_difference() -> None:
     assert OutputDifference.between(b"a\n", b"a\n") is None
 
 
+@pytest.mark.slow
 def test_a_command_that_waits_longer_is_slower() -> None:
     timed = time_commands([command("sleep 0.01"), command("sleep 0.1")], budget_s=3)
     assert timed.comparison["sleep 0.1"].verdict == "slower"
@@ -118,6 +119,7 @@ def test_a_command_that_writes_something_else_has_no_speed_and_one_that_changes_
     )
 
 
+@pytest.mark.slow
 def test_a_preparation_runs_before_every_run(tmp_path: Path) -> None:
     options = {"prepare": f"rm -rf {tmp_path}/made", "shell": True}
     made = [Command(name=name, text=f"mkdir {tmp_path}/made", **options) for name in ("one", "other")]  # type: ignore[arg-type]

@@ -43,11 +43,13 @@ def test_another_arm_may_be_named_as_the_baseline(clock: FakeClock) -> None:
     assert accelbench.compare(arms, baseline="short", budget_s=0.5)["long"].verdict == "slower"
 
 
+@pytest.mark.slow
 def test_arms_that_process_more_items_per_call_are_compared_per_item(clock: FakeClock) -> None:
     arms = {"one": walk(clock, 1e-3), "three": walk(clock, 1e-3)}
     assert accelbench.compare(arms, items={"three": 3}, budget_s=0.5)["three"].speedup == pytest.approx(3)
 
 
+@pytest.mark.slow
 def test_what_differs_from_build_to_build_is_in_the_interval_of_what_is_rebuilt(clock: FakeClock) -> None:
     lengths = {"one": cycle([1e-3, 2e-3]), "other": cycle([2e-3, 1e-3])}
     arms = {name: lambda each=each: walk(clock, next(each)) for name, each in lengths.items()}
@@ -233,6 +235,7 @@ def test_a_baseline_that_stops_while_it_is_timed_is_an_error_and_a_candidate_say
     assert stopped.reason.startswith("StopIteration; an iterator that it holds has come to its end")
 
 
+@pytest.mark.slow
 def test_work_that_goes_on_after_a_step_takes_its_speed_away(clock: FakeClock) -> None:
     stop, threads = threading.Event(), list[threading.Thread]()
 

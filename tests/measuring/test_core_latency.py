@@ -58,6 +58,7 @@ def test_one_core_has_no_latency(cores: list[int]) -> None:
     assert CoreLatency(cores).read_s() is None
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_core_that_this_process_may_not_use_is_not_read() -> None:
     assert CoreLatency([0, 4095]).read_s() is None

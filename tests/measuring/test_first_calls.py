@@ -78,6 +78,7 @@ def test_a_baseline_that_returns_a_promise_is_refused(clock: FakeClock) -> None:
         accelbench.compare({"lazy": quick(generate, clock), "right": right(clock)}, tolerance=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("empty", "name"), [(None, "None"), ([], "an empty list"), ({"loss": None}, "an empty dict")])
 def test_an_arm_that_returns_none_is_refused_with_the_way_out(clock: FakeClock, empty: Any, name: str) -> None:
     nothing = quick(lambda: empty, clock)
@@ -121,6 +122,7 @@ def test_an_error_of_the_call_itself_names_the_way_out(clock: FakeClock) -> None
     assert found.reason.startswith("TypeError: max expected at least 1 argument, got 0; arms are called without")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [1, 2, 40])
 def test_ctrl_c_ends_the_comparison_and_leaves_the_process_as_it_was(clock: FakeClock, call: int) -> None:
     calls = 0
@@ -337,6 +339,7 @@ HONEST: dict[str, tuple[Step, Step]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_value", [True, False], ids=["copied", "as they are"])
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_arms_are_neither_refused_nor_doubted(clock: FakeClock, kind: str, by_value: bool) -> None:

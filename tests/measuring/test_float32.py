@@ -70,6 +70,7 @@ def test_the_suites_arms_are_built_and_timed_in_full_float32_and_the_run_says_so
     assert (told["torch.float32_matmul_precision"], told["torch.cudnn_conv_precision"]) == ("highest", "ieee")
 
 
+@pytest.mark.slow
 def test_a_users_workload_computes_as_it_was_written_and_changes_nothing_for_the_suites(pool: Pool) -> None:
     assert observed(pool, OWN) == (0.5, 0.5)  # PyTorch's own: convolutions alone
     assert observed(pool, OWN, high=True) == (1, 1)

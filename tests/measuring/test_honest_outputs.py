@@ -251,6 +251,7 @@ OF_LABELS: dict[str, Compute] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_NUMBERS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::PendingDeprecationWarning")
 def test_an_unusual_output_of_numbers_is_neither_refused_nor_doubted(name: str) -> None:

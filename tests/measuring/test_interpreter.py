@@ -54,6 +54,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, named: object) -> str:
     return text.removeprefix(given)
 
 
+@pytest.mark.slow
 def test_the_workers_of_a_framework_run_in_the_environment_that_is_named_for_it(
     monkeypatch: pytest.MonkeyPatch, pool: Pool, python: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_the_workers_of_a_framework_run_in_the_environment_that_is_named_for_it(
         worker.close()
 
 
+@pytest.mark.slow
 def test_a_framework_that_is_missing_there_is_missing_although_this_process_has_it(
     monkeypatch: pytest.MonkeyPatch, pool: Pool, python: Path
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_framework_that_is_missing_there_is_missing_although_this_process_has_
     )
 
 
+@pytest.mark.slow
 def test_the_environment_that_is_recorded_is_that_of_the_interpreter(
     monkeypatch: pytest.MonkeyPatch, pool: Pool, python: Path
 ) -> None:

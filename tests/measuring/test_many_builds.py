@@ -90,11 +90,13 @@ def test_arms_that_differ_by_luck_alone_are_called_different_at_most_as_often_as
     assert found["faster"] + found["slower"] <= 3  # 1 % of 80, and three standard deviations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("about", "budget_s"), [(MANY, 1), (FEW, 2)], ids=["many builds", "few builds"])
 def test_three_per_cent_are_found(about: dict[str, float], budget_s: float) -> None:
     assert verdicts(25, budget_s=budget_s, ratio=1.03, **about)["slower"] == 25
 
 
+@pytest.mark.slow
 def test_a_lucky_layout_decides_only_where_arms_are_not_rebuilt() -> None:
     luck = [Layouts(seed, step_s=5e-4, spread=0.1) for seed in range(10)]
     assert {each.judged(rebuilds=False).verdict for each in luck} & {"faster", "slower"}

@@ -158,6 +158,7 @@ def simulated(*, follows: bool) -> tuple[float, float]:
     return float(np.mean(misses)), float(np.median(widths))
 
 
+@pytest.mark.slow
 def test_following_the_variance_within_visits_narrows_intervals_that_still_hold() -> None:
     (missed_alike, wide), (missed_following, narrow) = simulated(follows=False), simulated(follows=True)
     assert missed_alike < 0.01 + LUCK
@@ -190,16 +191,19 @@ def missed(*, freedom: float, visits: Sequence[int], between_runs: float = 0.0, 
 LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("freedom", "count"), [(4, 4), (4, 3), (1.5, 4), (1000, 4)])
 def test_the_interval_misses_the_truth_as_seldom_as_it_claims(freedom: float, count: int) -> None:
     assert missed(freedom=freedom, visits=[count]) < 0.01 + LUCK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between_runs", [0.0, 1.0, 3.0])
 def test_with_earlier_runs_it_misses_no_more_often_whatever_changes_from_run_to_run(between_runs: float) -> None:
     assert missed(freedom=4, visits=[2, 4], between_runs=between_runs, earlier=4) < 0.01 + LUCK
 
 
+@pytest.mark.slow
 def test_a_single_earlier_run_mends_most_of_what_visits_of_one_run_cannot_show() -> None:
     alone, with_one = (missed(freedom=4, visits=[4], between_runs=1.0, earlier=count) for count in (0, 1))
     assert alone > 0.1

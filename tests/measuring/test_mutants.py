@@ -27,6 +27,7 @@ def names(arms: dict[str, Examination]) -> list[str]:
     return [sentence for sentence, each in arms.items() if each.framework == "fake"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", names(MUTANTS))
 def test_a_mutant_gets_the_reason_of_the_table_and_no_number(sentence: str) -> None:
     examined = MUTANTS[sentence].of(SEED)
@@ -34,6 +35,7 @@ def test_a_mutant_gets_the_reason_of_the_table_and_no_number(sentence: str) -> N
     assert all(arm.timing is None and arm.effect is None for arm in examined.arms if arm.outcome != "measured")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", names(HONEST))
 def test_an_unusual_honest_arm_gets_no_reason_but_that_of_the_table(sentence: str) -> None:
     examined = HONEST[sentence].of(SEED)

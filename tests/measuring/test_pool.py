@@ -73,12 +73,14 @@ def outcomes(pool: Pool, what: Trial) -> list[str]:
     return [arm.outcome for arm in pool.measure(what).arms]
 
 
+@pytest.mark.slow
 def test_a_workload_from_a_users_own_module_is_measured_in_a_worker(pool: Pool) -> None:
     measured = pool.measure(trial("1", "1"))
     assert measured.arms[1].effect is not None
     assert measured.arms[1].effect.pairs == len(measured.log_ratios(1)) >= 10
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_block_costs_one_trial_and_says_so(pool: Pool) -> None:
     killed = pool.measure(trial("1", deed="die")).arms[0]
     assert killed.outcome == "crashed"
@@ -86,6 +88,7 @@ def test_a_worker_killed_in_mid_block_costs_one_trial_and_says_so(pool: Pool) ->
     assert outcomes(pool, trial("1")) == ["measured"]
 
 
+@pytest.mark.slow
 def test_a_kill_from_outside_in_the_middle_of_the_timing_costs_one_trial(pool: Pool) -> None:
     def kill_the_worker(text: str) -> None:
         if "pairs" in text:
@@ -129,6 +132,7 @@ def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their
     assert len(measured.samples_s[1]) == effect.workers
 
 
+@pytest.mark.slow
 def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -> None:
     assert outcomes(pool, trial("1")) == ["measured"]
     pool.accelerators("cupy")
@@ -137,6 +141,7 @@ def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -
     assert workers() == both
 
 
+@pytest.mark.slow
 def test_a_worker_with_memory_on_an_accelerator_makes_room_for_another_framework_that_sees_one(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

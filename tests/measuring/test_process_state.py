@@ -285,6 +285,7 @@ def measure(pool: Pool, *levels: str, framework: str = "numpy", plan: Plan = PLA
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", ["division", "closing"])
 def test_the_next_trial_of_a_run_is_measured_in_a_fresh_worker_and_the_run_says_so(pool: Pool, deed: str) -> None:
     first = measure(pool, "none")

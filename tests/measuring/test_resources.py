@@ -113,6 +113,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pat
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 def test_memory_that_was_dropped_again_is_seen() -> None:
     assert peak_rss_rise(hold_and_drop) == pytest.approx(ARRAY_BYTES, rel=0.1)

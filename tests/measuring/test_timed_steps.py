@@ -656,6 +656,7 @@ def test_every_arm_is_examined_in_the_first_visit_and_dear_ones_no_more_later() 
     assert later < first
 
 
+@pytest.mark.slow
 def test_no_honest_arm_is_accused_on_a_machine_that_delays_every_second_step_at_random() -> None:
     coin = Random(1)
 

@@ -51,6 +51,7 @@ def test_a_declared_ladder_is_in_ids_results_page_summary_and_table(ladder_of_on
     assert "step_verdict" in table.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_selecting_one_rung_measures_those_below_it_too(ladder_of_one_file: Project) -> None:
     ladder_of_one_file.run("--benchmark-json=out.json", "-k", "long")
     document = json.loads((ladder_of_one_file.path / "out.json").read_text())

@@ -15,6 +15,7 @@ def test_walk(measure):
 """
 
 
+@pytest.mark.slow
 def test_a_bundle_is_measured_in_every_combination_and_all_of_them_in_every_round(project: Project) -> None:
     project.benchmark("slow", "quick", "brisk", tests=BUNDLE)
     result = project.run("--benchmark-json=out.json")

@@ -82,6 +82,7 @@ def test_a_trial_is_read_back_as_it_was_with_every_sample(path: Path) -> None:
     assert journal.configuration == {"numpy.version": "2"}
 
 
+@pytest.mark.slow
 def test_a_line_cut_off_at_any_byte_costs_no_other_trial_and_the_journal_goes_on(path: Path) -> None:
     whole = path.read_bytes()
     last = whole.rindex(b"\n", 0, -1) + 1

@@ -164,11 +164,13 @@ def test_an_arm_that_goes_wrong_costs_itself_alone_one_sentence_and_the_other_ar
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+@pytest.mark.slow
 def test_an_arm_that_skips_is_skipped(project: Project) -> None:
     run(project, "calls pytest.skip").assert_outcomes(passed=2, skipped=1)
     assert ends(project) == {"calls pytest.skip": ["measured", "no such thing here", "measured"]}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGABRT")
 def test_an_arm_that_aborts_costs_its_trial_and_the_next_one_is_measured(project: Project) -> None:
     run(project, "aborts", "raises in reset").assert_outcomes(passed=2, failed=4)
@@ -254,6 +256,7 @@ def test_levels_that_cannot_be_offered_cost_their_tests_alone_one_sentence_each(
     assert result.ret == 2
 
 
+@pytest.mark.slow
 def test_members_of_an_enumeration_of_texts_are_levels(project: Project) -> None:
     write_stretches(project, "tuple(Stride)")
     project.run("--accel-budget=0.02", "--benchmark-json=out.json").assert_outcomes(passed=4)
@@ -337,6 +340,7 @@ CULPRITS = {
 }
 
 
+@pytest.mark.slow
 def test_a_value_that_cannot_be_sent_to_a_worker_is_named_with_its_type_and_the_function_that_uses_it(
     project: Project,
 ) -> None:
@@ -367,6 +371,7 @@ def test_act(measure):
 """
 
 
+@pytest.mark.slow
 def test_lambdas_among_the_globals_are_sent(project: Project) -> None:
     project.benchmark("slow", "quick", tests=SENT_FROM_LAMBDAS)
     project.run("--accel-budget=0.02").assert_outcomes(passed=2)
@@ -419,6 +424,7 @@ def test_walk(measure):
 """
 
 
+@pytest.mark.slow
 def test_a_function_of_a_technique_that_raises_costs_its_trial(project: Project) -> None:
     project.benchmark("slow", "quick", tests=DECLARES_NONSENSE)
     result = project.run("--accel-budget=0.02")

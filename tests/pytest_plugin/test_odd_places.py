@@ -24,6 +24,7 @@ def spare(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_link_stays_and_the_run_is_in_the_file_at_its_end(project: Project) -> None:
     (project.path / "far").mkdir()
     (project.path / "out.json").symlink_to("far/run.json")
@@ -32,6 +33,7 @@ def test_a_link_stays_and_the_run_is_in_the_file_at_its_end(project: Project) ->
     assert len(read_run(project.path / "far" / "run.json").trials) == 1
 
 
+@pytest.mark.slow
 def test_a_link_to_a_device_leaves_the_device_as_it_is(project: Project) -> None:
     (project.path / "out.json").symlink_to(os.devnull)
     result = project.run("--benchmark-json=out.json")
@@ -42,6 +44,7 @@ def test_a_link_to_a_device_leaves_the_device_as_it_is(project: Project) -> None
     result.stdout.no_fnmatch_line("saved in*")
 
 
+@pytest.mark.slow
 def test_the_run_is_kept_elsewhere_if_nobody_reads_the_fifo(project: Project, spare: Path) -> None:
     os.mkfifo(project.path / "out.json")
     result = project.run("--benchmark-json=out.json")
@@ -69,6 +72,7 @@ def test_a_path_below_a_file_is_refused_before_anything_is_measured(project: Pro
     result.stdout.fnmatch_lines(["*accelbench: *file: results cannot be written there (*); *with --benchmark-json*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deed", "why"),
     [
@@ -89,6 +93,7 @@ def test_what_was_measured_is_kept_if_the_place_is_spoiled_meanwhile(
     result.stdout.fnmatch_lines([f"the run could not be saved ({why}); it is kept in {kept}: *"])
 
 
+@pytest.mark.slow
 def test_a_saved_run_that_nobody_could_read_is_reported_with_a_status(project: Project) -> None:
     project.write(
         "conftest.py",
@@ -100,6 +105,7 @@ def test_a_saved_run_that_nobody_could_read_is_reported_with_a_status(project: P
     result.stdout.fnmatch_lines(["the saved run: does not follow schema version 1: *unit*"])
 
 
+@pytest.mark.slow
 def test_facts_of_another_test_that_no_json_holds_do_not_cost_the_run(project: Project, spare: Path) -> None:
     project.write(
         "test_own.py",

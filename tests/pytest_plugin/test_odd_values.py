@@ -65,6 +65,7 @@ def test_said(measure):
 '''
 
 
+@pytest.mark.slow
 def test_the_arm_that_reports_it_fails_with_a_sentence_and_the_others_are_saved(project: Project) -> None:
     project.write("test_pace.py", QUIRKS)
     result = project.run("--benchmark-json=out.json", "--accel-budget=0.02")
@@ -102,6 +103,7 @@ def test_the_arm_that_reports_it_fails_with_a_sentence_and_the_others_are_saved(
     assert scalars.observed == {"rows": 3.0, "loss": 0.5, "done": 1.0, r"cut \ud800": 1.0}
 
 
+@pytest.mark.slow
 def test_an_option_that_no_file_holds_fails_its_tests_and_the_other_trials_are_saved(project: Project) -> None:
     project.benchmark(
         "slow",

@@ -30,6 +30,7 @@ def refusal(result: pytest.RunResult, status: int) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_the_conditions_of_a_run_are_said_and_stored(project: Project) -> None:
     stored = settings(project, "--accel-size=full", "--accel-noise=0.02", "--accel-max-batch=8", "--accel-seed=3")
     expected = {"size": "full", "budget_s": 0.1, "noise": 0.02, "max_batch": 8, "seed": 3, "visits": 1}
@@ -51,6 +52,7 @@ def test_cold_caches_are_said_and_stored(project: Project) -> None:
         assert arm["timing"]["iterations_per_block"] == 1
 
 
+@pytest.mark.slow
 def test_several_visits_widen_what_an_interval_stands_for(project: Project) -> None:
     assert settings(project, "--accel-visits=2")["visits"] == 2
     effect = json.loads((project.path / "out.json").read_text())["accelbench"]["trials"][0]["arms"][1]["effects"][0]
@@ -112,6 +114,7 @@ def test_a_data_folder_without_images_is_refused(project: Project, folder: str) 
     assert "expected one subfolder of images per class" in line
 
 
+@pytest.mark.slow
 def test_broken_images_are_named_and_counted_in_the_header(project: Project) -> None:
     image = pytest.importorskip("PIL.Image")
     sound = project.write("photographs/cats/sound.png", "")

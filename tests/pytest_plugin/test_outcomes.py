@@ -22,6 +22,7 @@ def outcomes(project: Project) -> list[str]:
     return [arm["outcome"] for trial in stored(project)["accelbench"]["trials"] for arm in trial["arms"]]
 
 
+@pytest.mark.slow
 def test_an_arm_without_memory_is_skipped_and_a_broken_one_fails_beside_those_that_were_measured(
     project: Project,
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_run_in_which_nothing_could_be_measured_is_kept_with_its_reasons(proje
     assert arm["reason"] == {"code": "error", "values": {"type": "MemoryError", "message": "no room"}}
 
 
+@pytest.mark.slow
 def test_x_stops_at_the_first_failure_and_last_failed_measures_it_against_its_baseline(project: Project) -> None:
     project.benchmark("slow", "burst", "quick")
     project.run("-x").assert_outcomes(passed=1, failed=1)
@@ -90,6 +92,7 @@ def test_skipped_benchmarks_start_no_worker(project: Project) -> None:
     result.stdout.no_fnmatch_line("*accelbench: 1 trial*")
 
 
+@pytest.mark.slow
 def test_benchmark_only_leaves_other_tests_out(project: Project) -> None:
     project.write("test_other.py", "def test_other(): pass\n")
     project.run("--benchmark-only").assert_outcomes(passed=2, skipped=1)

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 from project import Project, narrow_intervals
 
@@ -35,6 +36,7 @@ def test_mine(measure):
 """
 
 
+@pytest.mark.slow
 def test_every_level_is_a_candidate_over_the_program_and_what_it_has_already_is_skipped(project: Project) -> None:
     project.write("test_pace.py", OWN)
     result = project.run("--benchmark-json=out.json", "-rs")

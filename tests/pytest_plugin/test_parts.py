@@ -50,6 +50,7 @@ def run_in(file: Path) -> dict[str, Any]:
     return run
 
 
+@pytest.mark.slow
 def test_the_same_command_measures_part_after_part_and_leaves_one_file(hikes: Project) -> None:
     for measured, left in ((1, "2 trials"), (2, "1 trial")):
         part = hikes.run(*A_MOMENT)

@@ -66,6 +66,7 @@ def trials(project: Project) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_pass_visits_each_trial_in_a_fresh_worker(hikes: Project) -> None:
     hikes.starts_workers = True
     hikes.run("--benchmark-save=long", VISITS).assert_outcomes(passed=4)
@@ -81,6 +82,7 @@ def test_every_pass_visits_each_trial_in_a_fresh_worker(hikes: Project) -> None:
         assert effect["pairs"] == sum(visit["pairs"] for visit in kept)
 
 
+@pytest.mark.slow
 def test_what_stands_before_the_measuring_runs_twice_in_the_first_test_of_a_trial_and_sessions_begin_once(
     hikes: Project,
 ) -> None:
@@ -89,6 +91,7 @@ def test_what_stands_before_the_measuring_runs_twice_in_the_first_test_of_a_tria
     assert (hikes.path / "seasons").read_text() == "s"
 
 
+@pytest.mark.slow
 def test_an_arm_that_failed_is_not_tried_in_later_visits(project: Project) -> None:
     project.configure("accelbench_results = results")
     project.benchmark("slow", "quick", "burst", tests=TWO_TRIALS)
@@ -119,6 +122,7 @@ def test_a_run_that_is_killed_in_its_second_pass_goes_on_there(hikes: Project, m
     assert all(len(trial["visits"]) >= 2 for trial in trials(hikes))
 
 
+@pytest.mark.slow
 def test_one_visit_is_judged_by_its_own_pairs(hikes: Project) -> None:
     hikes.run("--benchmark-save=short", "-k", "0-").assert_outcomes(passed=2)
     (trial,) = trials(hikes)
@@ -140,6 +144,7 @@ def readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[MachineSta
     return readings
 
 
+@pytest.mark.slow
 def test_visits_that_found_the_usual_state_of_a_machine_whose_cores_lie_apart_are_not_repeated(
     hikes: Project, readings: list[MachineState]
 ) -> None:
@@ -149,6 +154,7 @@ def test_visits_that_found_the_usual_state_of_a_machine_whose_cores_lie_apart_ar
     assert sorted(bool(visit["odd"]) for visit in visits) == [False, False, True, True, True, True]
 
 
+@pytest.mark.slow
 def test_an_odd_visit_is_repeated_once_and_the_session_says_so(hikes: Project, readings: list[MachineState]) -> None:
     readings += [*[NEAR] * 5, FAR]
     result = hikes.run("--benchmark-save=long", VISITS, "--accel-budget=0.05")

@@ -41,6 +41,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.json"))
 
 
+@pytest.mark.slow
 def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project) -> None:
     first = keeping.run("--benchmark-save=quick")
     second = keeping.run("--benchmark-save=quick")
@@ -53,6 +54,7 @@ def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project) -> None:
     second.stdout.fnmatch_lines([f"saved in results/{machine}/0002_quick.json; render it with: accelbench report"])
 
 
+@pytest.mark.slow
 def test_runs_are_numbered_on_after_the_last_number_of_four_digits(keeping: Project, saved: Path) -> None:
     saved.rename(saved.with_name("9999_quick.json"))
     assert [keeping.run("--benchmark-save=quick").ret for _ in range(2)] == [0, 0]
@@ -63,6 +65,7 @@ def test_runs_are_numbered_on_after_the_last_number_of_four_digits(keeping: Proj
     ]
 
 
+@pytest.mark.slow
 def test_a_project_that_asks_for_no_results_folder_keeps_pytest_benchmarks_own(project: Project) -> None:
     result = project.run("--benchmark-save=quick")
     (path,) = files(project.path / ".benchmarks")
@@ -71,6 +74,7 @@ def test_a_project_that_asks_for_no_results_folder_keeps_pytest_benchmarks_own(p
     result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report"])
 
 
+@pytest.mark.slow
 def test_a_storage_that_the_user_names_is_left_as_it_is(keeping: Project) -> None:
     result = keeping.run("--benchmark-autosave", "--benchmark-storage=elsewhere")
     (path,) = files(keeping.path / "elsewhere")
@@ -80,6 +84,7 @@ def test_a_storage_that_the_user_names_is_left_as_it_is(keeping: Project) -> Non
     result.stdout.fnmatch_lines([f"saved in {shown}; render it with: accelbench report {shown}"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["results", ".benchmarks"])
 def test_a_run_without_a_name_is_saved_all_the_same(project: Project, folder: str) -> None:
     if folder == "results":
@@ -119,12 +124,14 @@ def seen_by_git(folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_git_sees_no_run_of_a_repository_without_a_folder_for_them(project: Project) -> None:
     project.run("--benchmark-save=quick", "-p", "no:cacheprovider")
     assert files(project.path / ".benchmarks")
     assert ".benchmarks" not in seen_by_git(project.path)
 
 
+@pytest.mark.slow
 def test_git_sees_the_named_runs_of_a_repository_with_a_folder_for_them(keeping: Project) -> None:
     keeping.run("-p", "no:cacheprovider")
     keeping.run("--benchmark-save=quick", "-p", "no:cacheprovider")
@@ -146,6 +153,7 @@ def test_a_saved_run_follows_the_schema(saved: Path) -> None:
     assert run.interrupted is False
 
 
+@pytest.mark.slow
 def test_a_measured_arm_takes_less_than_four_kibibytes(keeping: Project) -> None:
     keeping.benchmark("slow", "quick", "brisk", "swift", "rapid", "fleet")
     keeping.run("--benchmark-save=quick")
@@ -155,6 +163,7 @@ def test_a_measured_arm_takes_less_than_four_kibibytes(keeping: Project) -> None
     assert path.stat().st_size / len(measured) < 4096
 
 
+@pytest.mark.slow
 def test_a_file_names_neither_the_host_nor_the_folder_it_was_made_in(keeping: Project) -> None:
     keeping.run("--benchmark-save=quick")
     (path,) = files(keeping.path / "results")
@@ -173,6 +182,7 @@ def test_other_benchmarks_of_the_session_are_left_alone(project: Project) -> Non
     assert "node" in document["machine_info"]
 
 
+@pytest.mark.slow
 def test_benchmark_compare_puts_the_last_run_beside_this_one_without_a_warning(keeping: Project, saved: Path) -> None:
     jittered = json.loads(saved.read_text())
     jittered["machine_info"]["cpu"]["hz_actual_friendly"] = "1.2345 GHz"
@@ -183,6 +193,7 @@ def test_benchmark_compare_puts_the_last_run_beside_this_one_without_a_warning(k
     assert "made with another" not in result.stderr.str() + result.stdout.str()
 
 
+@pytest.mark.slow
 def test_benchmark_compare_says_in_words_what_changed_since(keeping: Project, saved: Path) -> None:
     older = json.loads(saved.read_text())
     older["machine_info"]["python_version"] = "3.0.1"
@@ -202,6 +213,7 @@ def test_pytest_benchmarks_own_command_reads_the_files(keeping: Project, saved: 
     assert "test_walk[pace-quick]" in printed
 
 
+@pytest.mark.slow
 def test_groups_can_be_made_by_parameter(keeping: Project) -> None:
     result = keeping.run("--benchmark-group-by=param:pace")
     result.stdout.fnmatch_lines(["*benchmark 'pace=quick': 1 tests*", "*benchmark 'pace=slow': 1 tests*"])
@@ -217,6 +229,7 @@ def test_zzz_the_folder_goes_away():
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
     keeping: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +249,7 @@ def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit on file sizes to set")
 def test_a_file_cut_off_by_a_full_disk_is_left_nowhere(keeping: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     spare = keeping.path / "spare"
@@ -250,6 +264,7 @@ def test_a_file_cut_off_by_a_full_disk_is_left_nowhere(keeping: Project, monkeyp
     result.stdout.fnmatch_lines(["the run could not be saved (File too large), nor kept in *; make room and run again"])
 
 
+@pytest.mark.slow
 def test_a_number_that_is_none_in_another_tests_facts_does_not_spoil_the_file(keeping: Project) -> None:
     keeping.write(
         "test_own.py",

@@ -32,6 +32,7 @@ def test_a_rehearsal_measures_nothing_and_may_run_side_by_side(project: Project)
     project.run_subprocess("-n2", "--benchmark-disable").assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("-n0",), ("-p", "xdist"), ("-p", "xdist", "-n", "0")])
 def test_without_processes_of_its_own_xdist_changes_nothing(project: Project, options: tuple[str, ...]) -> None:
     project.run(*options, "--benchmark-json=out.json").assert_outcomes(passed=2)

@@ -23,6 +23,7 @@ def test_walk(measure, hills):
 HEAVY = {"torch", "tensorflow", "cupy", "transformers", "keras", "pandas", "seaborn", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_each_trial_is_announced_with_its_place_and_an_estimate(project: Project) -> None:
     project.benchmark("slow", "quick", tests=TWO_TRIALS)
     result = project.run()
@@ -35,6 +36,7 @@ def test_each_trial_is_announced_with_its_place_and_an_estimate(project: Project
     )
 
 
+@pytest.mark.slow
 def test_a_quiet_session_announces_nothing(project: Project) -> None:
     project.run("-q").stdout.no_fnmatch_line("[[]1/1[]]*")
 
@@ -68,6 +70,7 @@ def test_on_a_terminal_the_line_shows_the_phase_and_goes_away(project: Project) 
     assert " " * 79 in parts[parts.index(phases[-1]) :]
 
 
+@pytest.mark.slow
 def test_the_summary_shows_speedup_and_price_of_every_candidate_of_a_small_run(project: Project) -> None:
     project.benchmark("slow", "quick", "lax", tests=TWO_TRIALS)
     result = project.run()
@@ -83,6 +86,7 @@ def test_the_summary_shows_speedup_and_price_of_every_candidate_of_a_small_run(p
     result.stdout.re_match_lines([r"2 trials, 4 comparisons, .*\d (faster|undecided)"])
 
 
+@pytest.mark.slow
 def test_the_summary_counts_what_was_not_measured_by_its_reason(project: Project) -> None:
     project.benchmark("slow", "devour", "burst", tests=TWO_TRIALS)
     project.run().stdout.fnmatch_lines(
@@ -90,6 +94,7 @@ def test_the_summary_counts_what_was_not_measured_by_its_reason(project: Project
     )
 
 
+@pytest.mark.slow
 def test_pytest_benchmarks_table_shows_other_benchmarks_and_ours_only_when_asked_for(project: Project) -> None:
     project.write("test_own.py", "def test_own(benchmark):\n    benchmark(sum, [1, 2])\n")
     plain = project.run("--benchmark-max-time=0.01")
@@ -136,6 +141,7 @@ def test_the_pytest_process_loads_no_framework_and_nothing_that_reads_results(pr
     assert {name for name in loaded if name.startswith(reading)} == set()
 
 
+@pytest.mark.slow
 def test_a_session_without_benchmarks_loads_little(project: Project) -> None:
     project.write("conftest.py", LISTING)
     project.write("test_pace.py", "def test_light():\n    pass\n")
@@ -143,6 +149,7 @@ def test_a_session_without_benchmarks_loads_little(project: Project) -> None:
     assert {"numpy", "joblib", "pynvml"}.isdisjoint(json.loads((project.path / "loaded.json").read_text()))
 
 
+@pytest.mark.slow
 def test_a_session_says_where_its_time_went(project: Project) -> None:
     result = project.run("--benchmark-json=run.json")
     result.stdout.re_match_lines([r"\d+ s went into .*overhead [\d.]+ %.*"])

@@ -37,6 +37,7 @@ def test_every_level_becomes_a_test_with_an_id_that_k_can_select(project: Projec
     ]
 
 
+@pytest.mark.slow
 def test_stacked_toggles_are_combined_within_one_trial_per_problem(project: Project) -> None:
     project.benchmark("slow", "quick", tests=STACKED)
     trials = measured(project, "--benchmark-disable-gc")["accelbench"]["trials"]
@@ -71,6 +72,7 @@ def test_a_level_that_the_technique_lacks_is_refused_with_those_that_it_has(proj
     assert "pace has no level 'hasty'; expected some of: slow, quick" in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", [["-k", "quick"], ["test_pace.py::test_walk[pace-quick]"]])
 def test_selecting_one_candidate_measures_its_baseline_too(project: Project, selection: list[str]) -> None:
     project.benchmark("slow", "quick", "brisk")
@@ -81,6 +83,7 @@ def test_selecting_one_candidate_measures_its_baseline_too(project: Project, sel
     assert [benchmark["name"] for benchmark in document["benchmarks"]] == ["test_walk[pace-quick]"]
 
 
+@pytest.mark.slow
 def test_a_test_that_is_marked_to_be_skipped_is_not_measured_for_its_siblings(project: Project) -> None:
     project.write(
         "conftest.py",
@@ -99,6 +102,7 @@ def pytest_collection_modifyitems(items):
     assert levels(trial) == [{"pace": "slow"}, {"pace": "brisk"}]
 
 
+@pytest.mark.slow
 def test_rounds_and_iterations_are_the_measured_blocks(project: Project) -> None:
     document = measured(project)
     (trial,) = document["accelbench"]["trials"]
@@ -108,6 +112,7 @@ def test_rounds_and_iterations_are_the_measured_blocks(project: Project) -> None
         assert benchmark["stats"]["median"] == pytest.approx(arm["timing"]["median_s"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_benchmark_entry_carries_its_verdict_and_little_else(project: Project) -> None:
     document = measured(project)
     quick = document["benchmarks"][1]
@@ -120,6 +125,7 @@ def test_a_benchmark_entry_carries_its_verdict_and_little_else(project: Project)
     assert facts.items() >= {name: effect[name] for name in ("verdict", "speedup", "low")}.items()
 
 
+@pytest.mark.slow
 def test_a_marker_of_the_users_own_keeps_its_group(project: Project) -> None:
     marked = """
 @pytest.mark.benchmark(group="walks")
@@ -145,12 +151,14 @@ def test_walk(measure):
 """
 
 
+@pytest.mark.slow
 def test_a_number_can_be_held_beyond_the_limit_of_its_sweep(project: Project) -> None:
     project.benchmark("slow", "quick", tests=SWEPT)
     (trial,) = measured(project)["accelbench"]["trials"]
     assert trial["fixed"] == {"load": "64"}
 
 
+@pytest.mark.slow
 def test_another_technique_can_be_held_at_a_level(project: Project) -> None:
     held = """
 @toggles("numpy", "pace")
@@ -162,6 +170,7 @@ def test_walk(measure):
     assert (trial["fixed"], trial["problem"]) == ({"stride": "long"}, {"hills": 3})
 
 
+@pytest.mark.slow
 def test_techniques_and_workloads_of_a_module_that_no_worker_can_import_travel_to_it(project: Project) -> None:
     project.write("deep/below/test_deep.py", (project.path / "test_pace.py").read_text())
     (trial,) = measured(project, "deep")["accelbench"]["trials"]
@@ -169,6 +178,7 @@ def test_techniques_and_workloads_of_a_module_that_no_worker_can_import_travel_t
     assert [arm["outcome"] for arm in trial["arms"]] == ["measured", "measured"]
 
 
+@pytest.mark.slow
 def test_measure_takes_a_workload_that_is_handed_over_and_returns_what_became_of_the_arm(project: Project) -> None:
     handed = """
 @toggles("numpy", "pace")
@@ -233,6 +243,7 @@ def test_measuring_without_toggles_is_refused(project: Project) -> None:
     result.stdout.fnmatch_lines(["*put @toggles(framework, technique) on the test, and take measure as an argument"])
 
 
+@pytest.mark.slow
 def test_arms_that_ask_for_different_problems_are_no_trial(project: Project) -> None:
     project.benchmark("slow", "quick", tests=WRONG_CALL.format(call='measure("walk", hills=len(pace))'))
     result = project.run()

@@ -38,6 +38,7 @@ def arms(project: Project) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_callables_become_a_trial_whose_first_is_the_baseline(project: Project) -> None:
     project.write("test_square.py", SQUARES)
     power, product = arms(project)
@@ -45,6 +46,7 @@ def test_callables_become_a_trial_whose_first_is_the_baseline(project: Project) 
     assert (power["effects"], [effect["against"] for effect in product["effects"]]) == ([], [{"square": "power"}])
 
 
+@pytest.mark.slow
 def test_a_callable_with_another_answer_has_no_speed(project: Project) -> None:
     project.write("test_square.py", SQUARES.replace("v * v for", "v * v + 1 for"))
     assert arms(project)[1]["outcome"] == "wrong-output"
@@ -72,6 +74,7 @@ test_square = accelbench.versions("square", {"power": power, "product": product}
 """
 
 
+@pytest.mark.slow
 def test_functions_that_prepare_their_data_are_called_for_every_build(project: Project) -> None:
     project.write("test_square.py", PREPARED)
     assert [arm["outcome"] for arm in arms(project)] == ["measured", "measured"]

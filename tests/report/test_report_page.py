@@ -62,6 +62,7 @@ def test_every_trial_has_its_section_with_how_it_was_measured(stored_report):
         assert each in section
 
 
+@pytest.mark.slow
 def test_a_report_is_reproducible(stored_report, tmp_path):
     again = write_report(find_results(STORED).results[0], tmp_path)
     files = sorted(path.relative_to(tmp_path / "run_v1") for path in again.parent.rglob("*") if path.is_file())

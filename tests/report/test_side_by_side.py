@@ -64,6 +64,7 @@ def test_what_changed_is_what_a_comparison_of_both_runs_says(two):
     assert shown == dict(zip(found["workload"], found["standing"], strict=True))
 
 
+@pytest.mark.slow
 def test_known_runs_show_how_much_unchanged_runs_differ(results):
     def one(speedup):
         spread = effect(speedup, speedup * 0.98, speedup * 1.02, "faster")
@@ -137,6 +138,7 @@ def test_runs_that_are_set_up_alike_say_so(results):
     assert beside.machines == "The runs were made on one machine, alike in settings and versions."
 
 
+@pytest.mark.slow
 def test_runs_of_one_name_are_unique_labels_by_machine_or_by_number(results):
     one, other = run(amp("a", FASTER)), run(amp("a", FASTER), machine="other")
     assert side_by_side(results(("quick", one), ("quick", one))).labels == ["quick 0000", "quick 0001"]

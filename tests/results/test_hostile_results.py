@@ -38,6 +38,7 @@ def read_or_refused(path):
     assert said.isprintable()
 
 
+@pytest.mark.slow
 @FUZZED
 @given(mutated())
 def test_a_run_with_strange_values_is_read_or_refused(tmp_path_factory, document):

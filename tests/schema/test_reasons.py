@@ -114,6 +114,7 @@ def test_an_error_keeps_the_reason_that_it_was_raised_with() -> None:
     assert reason_of(ValueError("no room\nfor it")) == reason("message", message="no room")
 
 
+@pytest.mark.slow
 def test_every_reason_that_is_made_has_a_wording_and_every_wording_is_used() -> None:
     assert {code for code in codes_made() if code is not None} == WORDINGS.keys()
     assert None not in codes_made(), "the code of a reason is written where the reason is made"

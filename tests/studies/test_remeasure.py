@@ -211,6 +211,7 @@ def test_every_effect_is_measured_once_before_any_is_measured_again(tmp_path, mo
     assert len({order["coin"] for order in orders}) == len(orders)
 
 
+@pytest.mark.slow
 def test_arms_of_the_suite_are_timed_in_processes_of_their_own(tmp_path):
     result = _result(tmp_path, _normalisation("array"))
     (effect,) = _effects(result, "array")
@@ -230,6 +231,7 @@ def test_an_effect_whose_process_breaks_off_says_why_and_is_not_tried_again(tmp_
     measure([effect], result, processes=1, budget_s=0.01, seed=1)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_suites_way_of_measuring_is_imported():
     order = Order(
         framework="numpy", workload="row-normalisation", problem={}, fixed={}, arms=[{"vectorise": "array"}],

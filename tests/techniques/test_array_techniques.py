@@ -105,6 +105,7 @@ def test_another_c_library_makes_keep_unavailable(monkeypatch: pytest.MonkeyPatc
         arm_at("numpy", "malloc", "keep")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or not sys.platform.startswith("linux"), reason="glibc on Linux")
 def test_keeping_memory_ends_the_page_faults_of_temporaries() -> None:
     faults = {}

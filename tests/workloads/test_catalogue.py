@@ -46,6 +46,7 @@ TORCH = (
 )
 
 
+@pytest.mark.slow
 def test_the_pytest_process_loads_no_framework_with_the_catalogue() -> None:
     program = (
         "import accelbench.workloads, accelbench.techniques, sys;"

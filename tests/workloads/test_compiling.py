@@ -83,6 +83,7 @@ def test_where_pytorch_keeps_its_own_is_put_back(monkeypatch: pytest.MonkeyPatch
     assert "TRITON_CACHE_DIR" not in os.environ
 
 
+@pytest.mark.slow
 def test_without_a_compiler_it_is_skipped_with_the_reason() -> None:
     from torch._inductor import config  # here, since its import takes seconds
 

@@ -49,6 +49,7 @@ def test_every_precision_reaches_the_target(amp: str) -> None:
     assert arm.verify([accuracy]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_every_training_begins_with_the_first_weights_and_other_orders_are_observed_beside_it() -> None:
     arm = built()
@@ -75,6 +76,7 @@ def test_trainings_of_one_step_begin_with_weights_and_in_orders_of_their_own() -
     assert observed["images_per_s"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_larger_batch_learns_in_fewer_epochs_the_more_its_learning_rate_follows_it() -> None:
     def epochs(scaling: str) -> float:
@@ -100,6 +102,7 @@ def test_a_larger_batch_that_does_not_get_there_is_unavailable_and_no_wrong_answ
         built(batch_size=512).step()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not() -> None:
     def learning_from(build: Build, level: str) -> Arm:

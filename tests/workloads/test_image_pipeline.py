@@ -101,6 +101,7 @@ def test_training_says_in_which_share_of_the_time_it_waited_for_data(built: Any)
     assert 0 < arm.observe()["wait_share"] < 1
 
 
+@pytest.mark.slow
 def test_the_small_network_and_resnet_learn_different_things_from_the_same_images(built: Any) -> None:
     small, resnet = (
         check.output_of(built("image-training", workers=0, batch_size=4, model=name), framework)
@@ -116,6 +117,7 @@ def test_an_unknown_model_is_named_with_those_that_exist(built: Any) -> None:
         built("image-training", model="vgg")
 
 
+@pytest.mark.slow
 def test_loader_processes_start_within_a_measuring_worker(images: Path) -> None:
     trial = Trial(
         framework="torch",

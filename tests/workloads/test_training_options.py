@@ -97,6 +97,7 @@ def test_a_step_that_parts_would_change_is_not_taken_in_parts(name: str, reason:
         built(name, accumulation=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cnn-train", "narrow-mlp-train", "regnet-train"])
 def test_activations_computed_twice_are_not_kept_and_change_nothing(name: str) -> None:
     framework = load("torch")

@@ -274,6 +274,7 @@ def stream() -> Any:
     return DataLoader(Text(shared=True), batch_size=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loader", "width", "remarks"),
     [
