@@ -21,8 +21,8 @@ import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from accelbench.core import Arm, ArrayProgram, Levels, Setting, apply_all, find_technique
 from accelbench.core.technique import PACKAGE
-from accelbench.explain.passes import ProfilerPass, average_operators, repeat_pass, time_steps
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_steps
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.arrays.libraries import find_library
 from accelbench.workloads.arrays.user_program import build_array_program

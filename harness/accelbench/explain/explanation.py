@@ -210,7 +210,7 @@ def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
 def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
     names = [PARTS[part.name] for part in explanation.parts if part.is_open and part.name != "compiled"]
     if names:
-        yield f"the pairs do not tell what {join_names(names)} {'takes' if len(names) == 1 else 'take'}"
+        yield f"the pairs leave open: {join_names(names)}"
     if caveat := explanation.profile.caveat:
         yield caveat
 

@@ -85,12 +85,12 @@ def explain(
         BadInput: the program cannot be built.
         Unavailable: the framework is not installed, or the program does not run.
     """
-    with hold_machine(report), closing(_StartablePool(Plan())) as pool:
+    with hold_machine(report), closing(Pool(Plan())) as pool:
         return _explain(request, pool, report, on_progress)
 
 
 def _explain(
-    request: ExplanationRequest, pool: _StartablePool, report: Callable[[str], None], on_progress: OnProgress
+    request: ExplanationRequest, pool: Pool, report: Callable[[str], None], on_progress: OnProgress
 ) -> Explanation:
     build = request.build
     start_s = time.monotonic()
@@ -162,7 +162,7 @@ def explain_technique(
     """
     find_technique(request.framework, name)
     build = request.build
-    with hold_machine(report), closing(_StartablePool(Plan())) as pool:
+    with hold_machine(report), closing(Pool(Plan())) as pool:
         report("profiling your program, in a process of its own")
         with _start_workers(request.framework, pool, profiles=2) as (first, second):
             before = _profile_in(first, build, request.setting)
@@ -177,20 +177,8 @@ def explain_technique(
     )
 
 
-class _StartablePool(Pool):
-    """A pool whose worker can be started before there is a trial."""
-
-    def start(self, framework: str) -> None:
-        """Start a framework's worker, unless there is one, and wait until it has imported the framework.
-
-        Raises:
-            WorkerLostError: the worker was lost.
-        """
-        self._worker_for(framework, {})
-
-
 @contextmanager
-def _start_workers(framework: str, pool: _StartablePool | None = None, profiles: int = 1) -> Iterator[list[Worker]]:
+def _start_workers(framework: str, pool: Pool | None = None, profiles: int = 1) -> Iterator[list[Worker]]:
     """Start a worker for each profile, and the pool's beside them, since an import takes seconds; yield the former.
 
     All have imported the framework by then, so that no import disturbs a profile.

@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from accelbench.core import Arm, Levels, Program, Setting, apply_all, find_technique
-from accelbench.explain.passes import ProfilerPass, average_operators, repeat_pass, time_steps
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.workloads.torch.training_loop import TrainOptions

@@ -79,6 +79,14 @@ class Pool:
             raise reply
         return cast(list[Applicable], reply)
 
+    def start(self, framework: str) -> None:
+        """Start a framework's worker, unless there is one, and wait until it has imported the framework.
+
+        Raises:
+            WorkerLostError: the worker was lost.
+        """
+        self._worker_for(framework, {})
+
     def renew(self) -> None:
         """End the workers, so that the next trials are measured in fresh ones."""
         self.close()
