@@ -17,7 +17,10 @@ SLOW = (
     "bert-train", "bottleneck-training", "chain-torch", "digits-training", "regnet-train", "resnet18-train",
     "resnet50-train", "ladder-training",
 )  # fmt: skip
-HELD = {"bottleneck-training": {"batch_size": "4"}}  # batch normalisation takes more than one image this small
+HELD = {
+    "bottleneck-training": {"batch_size": "4"},  # batch normalisation takes more than one image this small
+    "digits-training": {"batch_size": "32"},  # one by one, the images take long to be learnt
+}
 
 
 @pytest.fixture(scope="module")

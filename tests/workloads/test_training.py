@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,7 +14,7 @@ from accelbench.errors import BadInput, Unavailable
 from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
 from accelbench.workloads.data.rotation import VARIANTS
-from accelbench.workloads.torch import models
+from accelbench.workloads.torch import models, training_step
 
 framework = load("torch")
 QUICK = ("cnn-train", "mlp-train", "narrow-mlp-train")
@@ -35,6 +36,24 @@ def test_arms_repeat_exactly_from_a_reset_and_learn_from_inputs_that_vary(name: 
     assert relative_error(check.output_of(arm, framework), outputs[1]) == 0
     assert relative_error(check.output_of(other, framework), outputs[1]) == 0
     assert check.find_invalid_values(outputs[1]) is None
+
+
+def test_a_reset_gives_the_same_weights_and_random_numbers_whether_they_were_saved_or_are_drawn_again(
+    monkeypatch,
+) -> None:
+    def after_reset() -> tuple[list[np.ndarray], torch.Tensor]:
+        arm = built("mlp-train")
+        arm.step()
+        torch.rand(3)
+        arm.reset()
+        state = torch.get_rng_state()
+        return framework.to_host(arm.step()), state
+
+    saved, state = after_reset()
+    monkeypatch.setattr(training_step, "MOST_SAVED_BYTES", 0)
+    drawn, other_state = after_reset()
+    assert relative_error(drawn, saved) == 0
+    assert torch.equal(other_state, state)
 
 
 def test_a_batch_with_more_images_than_are_drawn_repeats_them() -> None:

@@ -26,6 +26,7 @@ from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.torch.batch import items_in, map_parts, send_part
 from accelbench.workloads.torch.models import Problem, logits_of
 
+MOST_SAVED_BYTES = 2**29  # of first weights in a temporary file, which may lie in memory
 SHARE_STEPS = 8  # enough for a share of a step; the speed is measured elsewhere
 MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels-last": torch.channels_last}
 ATTENTION = ("eager", "math", "sdpa")
@@ -194,16 +195,18 @@ class ProblemTask:
     def restore(self, model: Any) -> None:
         """Give the model its first weights, and the random numbers their state, of after its making."""
         number = self._seed + self._draw
-        if self._first_weights.number != number:
-            self.make_model()
-        torch.manual_seed(number)
-        self._first_weights.load(model)
+        if self._first_weights.number == number:
+            torch.manual_seed(number)
+            self._first_weights.load(model)
+        else:
+            model.load_state_dict(self.make_model().state_dict())
 
 
 class _SavedWeights:
     """The first weights of a model in a file, since a copy in memory would count as memory of the arm.
 
-    Reading them takes a tenth of the time of drawing them again.
+    Reading them takes a tenth of the time of drawing them again. ``number`` is the seed with which they were drawn,
+    None where the file has no room for them.
     """
 
     def __init__(self) -> None:
@@ -214,11 +217,15 @@ class _SavedWeights:
 
     def save(self, number: int, model: Any) -> None:
         """Save the weights that were drawn with the seed ``number``, and the state of the CPU's random numbers."""
+        self.number, weights = None, model.state_dict()
         self._file.seek(0)
         self._file.truncate()
-        torch.save(model.state_dict(), self._file)
-        self._random_state = torch.get_rng_state()
-        self.number = number
+        if sum(part.nbytes for part in weights.values()) > MOST_SAVED_BYTES:
+            return
+        with suppress(OSError, RuntimeError):  # the disk is full
+            torch.save(weights, self._file)
+            self._random_state = torch.get_rng_state()
+            self.number = number
 
     def load(self, model: Any) -> None:
         """Give the model the weights and PyTorch the state of its random numbers on the CPU."""
