@@ -28,7 +28,7 @@ from accelbench.schema.safe_json import read_document
 STORED = Path(__file__).parent / "data" / "run_v1.json"
 EVERY_FIELD = STORED.with_name("run_every_field.json")  # trials in which every field of the schema is used
 WHOLE_SUITE = STORED.with_name("run_whole_suite.json")  # a few trials of every benchmark, as a full run measured them
-KINDS = {"ablation": "ablation", "device": "device"} | dict.fromkeys(("batch_size", "log_interval", "workers"), "sweep")
+KINDS = {"ablation": "ablation", "device": "device"} | dict.fromkeys(("batch_size", "workers"), "sweep")
 
 
 def arm(

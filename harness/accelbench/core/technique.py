@@ -87,9 +87,9 @@ class Declaration:
         compiles: levels that are compiled, for seconds or minutes, when they are first called.
         memory_grows: whether levels are numbers of which larger ones take more memory: if one ran out of memory, larger
             ones are not tried.
-        kind: what reports draw. A "sweep" has levels that are numbers, or name one, as ``every-10`` does. A "device"
-            has the framework's devices as levels. An "ablation" takes a part of the work away, which explains where the
-            time goes and is nothing to choose. Everything else is a "switch".
+        kind: what reports draw. A "sweep" has levels that are numbers. A "device" has the framework's devices as
+            levels. An "ablation" takes a part of the work away, which explains where the time goes and is nothing to
+            choose. Everything else is a "switch".
         deterministic: the level at which the framework uses only algorithms that repeat bit by bit.
         is_usual: returns whether a process that sets nothing has a level already. It is asked in a worker.
         often_pays: whether it pays in many programs, so that advice tries it before others.

@@ -46,7 +46,7 @@ _RUNG = ("rung", "speedup", "low", "high", "step", "step_low", "step_high", "ste
 _INTERACTION = ("techniques", "trial", "framework", "workload", "held", "promised", "ratio", "low", "high")
 _WAY = ("levels", "speedup", "low", "high")
 _BUNDLE = ("trial", "framework", "workload", "held", "against", "missing", "sentence")
-_TO_ACCURACY = ("trial", "framework", "workload", "held", "sentence")
+_TO_ACCURACY = ("technique", "trial", "framework", "workload", "held", "sentence")
 _TRAINED = (
     "at", "rule", "missed", "images_per_s", "s_per_item", "speedup", "low", "high", "verdict", "observed_epochs",
 )  # fmt: skip

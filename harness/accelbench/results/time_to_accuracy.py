@@ -1,4 +1,4 @@
-"""Time to an accuracy beside throughput: the batch that learns most items a second need not be done first."""
+"""Time to an accuracy beside throughput: the batch size that learns most items a second need not be done first."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ _MISSED = "target-missed"
 
 @dataclass(frozen=True, kw_only=True)
 class TimeToAccuracy:
-    """Trainings until an accuracy is reached, at several batch sizes.
+    """Trainings until an accuracy is reached, over the numeric levels of a technique, such as "batch_size".
 
-    ``arms`` is one row per arm that ran or missed the accuracy, with the batch size in a column ``at``, what else was
+    ``arms`` is one row per arm that ran or missed the accuracy, with the level in a column ``at``, what else was
     switched in ``rule``, and whether it ``missed`` the accuracy. ``s_per_item`` is the time of one training,
     ``images_per_s`` how fast it learns, without its tests; both are empty where the accuracy was missed. Every rule
-    has the baseline's row as well, since no rule changes the baseline's batch.
+    has the baseline's row as well, since no rule changes the baseline's level.
     """
 
+    technique: str
     trial: str
     workload: str
     framework: str
     held: str
     arms: pd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """The technique in words, such as ``batch size``."""
+        return self.technique.replace("_", " ")
 
     @property
     def rules(self) -> list[str]:
@@ -49,13 +55,13 @@ class TimeToAccuracy:
 
     @property
     def throughputs(self) -> pd.Series[float]:
-        """Images learnt from in a second by batch size: the median of the arms of a size."""
+        """Images learnt from in a second by level: the median of the arms of a level."""
         rates: pd.Series[float] = self.reached.groupby("at")["images_per_s"].median()
         return rates
 
     @property
     def sentence(self) -> str:
-        """How much more the batch of the highest throughput learns in a second, and how much sooner it is done."""
+        """How much more the level of the highest throughput learns in a second, and how much sooner it is done."""
         rates, start = self.throughputs, self.arms["at"].iloc[0]
         most: Any = rates.idxmax()
         names = name_once([rule for rule, _ in self._ends(most)])
@@ -65,13 +71,13 @@ class TimeToAccuracy:
         times = units.significant(rates[most] / rates[start], 2)
         first = " with ".join(filter(None, (f"{self.first['at']}", self.first["rule"])))
         said = (
-            f"batch size {most} learns from {times} times as many images a second as {start}, and reaches the accuracy "
-            f"{ends}"
+            f"{self.name} {most} learns from {times} times as many images a second as {start}, and reaches the "
+            f"accuracy {ends}"
         )
         return said if self.first["at"] == most else f"{said}; the first to reach it is {first}"
 
     def _ends(self, size: Any) -> list[tuple[str, str]]:
-        """Return how soon a batch size is done under each rule, against the baseline, the soonest first."""
+        """Return how soon a level is done under each rule, against the baseline, the soonest first."""
         arms = self.arms[self.arms["at"] == size].sort_values("speedup", ascending=False)
         speedups = zip(arms["rule"], arms["missed"], arms["speedup"], arms["low"], arms["high"], strict=True)
         return [
@@ -86,22 +92,36 @@ def name_once(rules: list[str]) -> list[str]:
 
 
 def times_to_accuracy(arms: pd.DataFrame) -> list[TimeToAccuracy]:
-    """Return every training to an accuracy that was measured at two batch sizes or more. Takes the arms of one run."""
+    """Return every training to an accuracy that was measured at two levels of a sweep or more.
+
+    Takes the arms of one run.
+    """
     if arms.empty or not {*_OBSERVED} <= {*arms}:
         return []
-    sized = arms[[levels.get("batch_size", "").isdecimal() for levels in arms["levels"]]]
-    found = (_of_trial(trial) for _, trial in sized.groupby("trial", sort=False))
+    found = (
+        _of_trial(trial, technique)
+        for _, trial in arms.groupby("trial", sort=False)
+        for technique, kind in trial["kinds"].iloc[0].items()
+        if kind == "sweep"
+    )
     return [each for each in found if each is not None]
 
 
-def _of_trial(arms: pd.DataFrame) -> TimeToAccuracy | None:
+def _is_positive(level: str) -> bool:
+    return level.isdecimal() and int(level) > 0
+
+
+def _of_trial(arms: pd.DataFrame, technique: str) -> TimeToAccuracy | None:
+    arms = arms[[_is_positive(levels.get(technique, "")) for levels in arms["levels"]]]
+    if arms.empty:
+        return None
     missed = pd.Series([isinstance(why, Reason) and why.code == _MISSED for why in arms["reason"]], index=arms.index)
     observed = arms[_OBSERVED].notna().all(axis=1) & (arms["outcome"] == "measured")
     if not (observed & arms["baseline"]).iloc[0]:
         return None
     table = arms.assign(
-        at=[int(levels["batch_size"]) for levels in arms["levels"]],
-        rule=[format_levels(without(levels, "batch_size")) for levels in arms["levels"]],
+        at=[int(levels[technique]) for levels in arms["levels"]],
+        rule=[format_levels(without(levels, technique)) for levels in arms["levels"]],
         missed=missed,
         images_per_s=arms["observed_images_per_s"],
     )
@@ -114,6 +134,7 @@ def _of_trial(arms: pd.DataFrame) -> TimeToAccuracy | None:
     if ordered["at"].nunique() < 2:
         return None
     return TimeToAccuracy(
+        technique=technique,
         trial=start["trial"],
         workload=start["workload"],
         framework=start["framework"],

@@ -106,7 +106,6 @@ for _framework in ("torch", "tensorflow"):
     technique(
         _framework,
         group="overlap",
-        kind="sweep",
         aliases=("loss.item", "logging", "implicit synchronisation"),
         levels=tuple(INTERVALS),
         not_recommended={"*": "its baseline reads no loss; read it as seldom as you can"},

@@ -1,4 +1,4 @@
-"""Throughput and time to an accuracy, side by side over the batch size."""
+"""Throughput and time to an accuracy, side by side over the levels of a technique such as the batch size."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MOST_RULES = len(_MARKERS)
 _HEADROOM = 1.15
 _HEIGHT_PT = 120  # of a panel
-_DRAWN = {
-    "at": "batch size",
+_DRAWN = {  # beside the level
     "rule": "rule",
     "images_per_s": "images learnt from in a second",
     "s_per_item": "time of one training (s)",
@@ -42,7 +41,7 @@ _DRAWN = {
 
 
 def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
-    """Draw how many images a second each batch size learns from and, below, after how long it is accurate."""
+    """Draw how many images a second each level learns from and, below, after how long it is accurate."""
     title = f"{format_subject(found.workload, found.held)}: {found.sentence}"
     labels = name_once(found.rules)
     rules = [found.arms[found.arms["rule"] == rule] for rule in found.rules[:_MOST_RULES]]
@@ -59,17 +58,17 @@ def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
     )
     above = Panel(x=x, y=images, height_pt=_HEIGHT_PT)
     above.line(zip(found.throughputs.index.tolist(), found.throughputs.tolist(), strict=True), width=0.8)
-    below = Panel(x=replace(x, label="batch size (log)"), y=times, height_pt=_HEIGHT_PT)
+    below = Panel(x=replace(x, label=f"{found.name} (log)"), y=times, height_pt=_HEIGHT_PT)
     for arms, key in zip(rules, keys, strict=True):
-        _draw(above, below, rows_of(arms), key)
-    columns = [name for name in _DRAWN if name in found.arms]
+        _draw(above, below, rows_of(arms), key, found.name)
+    columns = {"at": found.name} | {name: heading for name, heading in _DRAWN.items() if name in found.arms}
     return FigureWithData(
         kind=_KIND,
         name=slug(f"{_KIND}-{found.workload}-{found.held}"),
         title=title,
-        alt=f"{title}. In detail: {'; '.join(map(_detail, rows_of(found.arms)))}.",
+        alt=f"{title}. In detail: {'; '.join(_detail(row, found.name) for row in rows_of(found.arms))}.",
         note=_note(found),
-        data=found.arms[columns].rename(columns=_DRAWN),
+        data=found.arms[[*columns]].rename(columns=columns),
         about=(found.framework, found.arms["switched"].iloc[0]),
         figure=Chart(title=title, panels=[above, below], legend=keys if any(found.rules) else [], columns=3),
     )
@@ -80,17 +79,17 @@ def _sizes_axis(sizes: Sequence[float]) -> Axis:
     return Axis(low=sizes[0] / room, high=sizes[-1] * room, kind="log", ticks=ticks(sizes, units.count))
 
 
-def _draw(above: Panel, below: Panel, arms: Sequence[Row], look: Key) -> None:
-    """Draw the rate and the time of each batch size, and a cross on top where the accuracy was missed."""
+def _draw(above: Panel, below: Panel, arms: Sequence[Row], look: Key, name: str) -> None:
+    """Draw the rate and the time of each level, and a cross on top where the accuracy was missed."""
     times = [(row["at"], row["s_per_item"]) for row in arms if row["s_per_item"] is not None]
     below.line(times, look.colour)
     for row in arms:
         if row["images_per_s"] is not None:
-            above.mark(row["at"], row["images_per_s"], look.marker, look.colour, size=6, title=_detail(row))
+            above.mark(row["at"], row["images_per_s"], look.marker, look.colour, size=6, title=_detail(row, name))
         if row["s_per_item"] is not None:
-            below.mark(row["at"], row["s_per_item"], look.marker, look.colour, size=6, title=_detail(row))
+            below.mark(row["at"], row["s_per_item"], look.marker, look.colour, size=6, title=_detail(row, name))
         if row["missed"]:
-            below.mark(row["at"], below.y.high, "X", look.colour, size=9, title=_detail(row))
+            below.mark(row["at"], below.y.high, "X", look.colour, size=9, title=_detail(row, name))
 
 
 def _note(found: TimeToAccuracy) -> str:
@@ -100,12 +99,13 @@ def _note(found: TimeToAccuracy) -> str:
     missed = " A cross: the accuracy was not reached." if found.arms["missed"].any() else ""
     return (
         f"Times are medians of {describe_sample(found.reached['blocks'], 'block')}{several}, tests included. "
-        f"Throughput is that of training steps alone, the median over epochs; the line joins sizes’ medians.{missed}"
+        "Throughput is that of training steps alone, the median over epochs; the line joins the levels’ medians."
+        f"{missed}"
     )
 
 
-def _detail(row: Row) -> str:
-    arm = ", ".join(filter(None, (f"batch size {row['at']}", row["rule"])))
+def _detail(row: Row, name: str) -> str:
+    arm = ", ".join(filter(None, (f"{name} {row['at']}", row["rule"])))
     if row["missed"]:
         return f"{arm}: not reached"
     rate, time = units.rate(row["images_per_s"], "image"), units.seconds(row["s_per_item"])
@@ -113,7 +113,7 @@ def _detail(row: Row) -> str:
 
 
 class TimeToAccuracyFigure(FigureKind):
-    """Throughput and time to an accuracy over the batch size."""
+    """Throughput and time to an accuracy over the levels of a technique."""
 
     position = 35
 
