@@ -40,7 +40,6 @@ def test_a_selection_is_measured_saved_and_left_to_report(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_quick_is_the_default_and_leaves_out_what_takes_long(tmp_path: Path) -> None:
     quick, every = collected(folder=tmp_path), collected("all", folder=tmp_path)
-    assert collected("quick", folder=tmp_path) == quick
     assert set(quick) < set(every)
     assert any("amp-fp16" in name for name in set(every) - set(quick))
     assert not (tmp_path / "results").exists()
