@@ -66,7 +66,7 @@ def build():
 @pytest.mark.slow
 def test_a_program_that_waits_for_its_data_is_told_to_load_in_other_processes(accelbench, tmp_path):
     (tmp_path / "slow_loader.py").write_text(SLOW_LOADER)
-    result = accelbench("slow_loader.py:build", "--budget", "40s", "--price", "3.20", "--json")
+    result = accelbench("slow_loader.py:build", "--budget", "60s", "--price", "3.20", "--json")
     assert result.exit_code == 0, result.output
     explanation = json.loads(result.stdout)
     assert explanation["causes"][0]["code"] == "input-bound"

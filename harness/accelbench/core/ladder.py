@@ -28,6 +28,7 @@ class Ladder(Technique):
     """Techniques in the order in which they are added: each level after the first switches one more of them.
 
     ``start`` holds the techniques' levels on the first rung, ``steps`` the technique that each further rung switches.
+    ``name`` is what tests and results call the whole ladder.
     """
 
     start: Mapping[str, str]

@@ -147,8 +147,8 @@ class technique(Declaration):  # noqa: N801  a decorator
 class Technique(Declaration):
     """A switch with named levels, the first of which is the baseline; ``summary`` says in one line what it switches.
 
-    ``apply`` builds the arm at a level, as :class:`technique` describes. ``place`` is the file and line of the
-    declaration.
+    ``name`` is what tests and results call it. ``apply`` builds the arm at a level, as :class:`technique` describes.
+    ``place`` is the file and line of the declaration.
     """
 
     name: str
