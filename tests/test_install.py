@@ -106,7 +106,13 @@ def test_the_suite_is_collected_and_a_trial_measured(python: Path, tmp_path: Pat
     missing = f"import importlib.util as found; print([name for name in {LEFT_OUT!r} if found.find_spec(name)])"
     assert subprocess.run([python, "-c", missing], capture_output=True, text=True).stdout.strip() == "[]"
     command = [python, "-m", "pytest", "benchmarks", "-p", "no:cacheprovider", "-k", "numpy and row-normalisation"]
-    options = ["--accel-budget=0.05", "--accel-visits=1", "--accel-wait", "--accel-minutes=8", f"--benchmark-storage={tmp_path}"]
+    options = [
+        "--accel-budget=0.05",
+        "--accel-visits=1",
+        "--accel-wait",
+        "--accel-minutes=8",
+        f"--benchmark-storage={tmp_path}",
+    ]
     done = subprocess.run(
         [*command, *options, "--benchmark-save=alone"], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
