@@ -40,6 +40,7 @@ DRAFTS = CHECKOUT / ".tox" / "docs-report"
 DRAFT = DRAFTS / "quick"
 SCHEMA = "docs/reference/result.schema.json"
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
+LOADS = {False: "the other core idle", True: "beside a busy process"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 
 # The README's rows, by test, level and what the row is called: gains, losses, no difference and no decision.
@@ -158,8 +159,10 @@ def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
     machine = describe_machine(msgspec.convert(stored["environment"], Environment).identity)
     yield f"From the [certificate]({_link(source, page)}) of {machine}, {stored['created'][:10]}:"
     yield ""
-    yield "| what was compared | verdict | the other core idle | beside a busy process |"
-    yield "|---|---|---|---|"
+    measured = {bool(each["busy_processes"]) for each in stored["comparisons"]}
+    loads = {is_busy: name for is_busy, name in LOADS.items() if is_busy in measured}
+    yield _row("what was compared", "verdict", *loads.values())
+    yield _row(*["---"] * (2 + len(loads)))
     expected = [
         (0.0, "faster", "slower"),
         (0.0, "same"),
@@ -168,7 +171,7 @@ def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
     for effect_size, *verdicts in expected:
         what = f"{100 * effect_size:g} % more work" if effect_size else "identical code"
         counts = []
-        for is_busy in (False, True):
+        for is_busy in loads:
             found = [
                 each["verdict"]
                 for each in stored["comparisons"]
