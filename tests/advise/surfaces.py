@@ -9,14 +9,14 @@ from typing import Any
 
 from fake_device import FakeClock
 
+from accelbench.advise.evaluate import CHECKED_STEPS, count_builds
 from accelbench.advise.observations import Observation
-from accelbench.advise.program_search import ProgramSearch
+from accelbench.advise.program_search import Iteration, ProgramSearch
 from accelbench.advise.search import ALPHA, Search
 from accelbench.advise.space import Axis, Configuration, SearchSpace
 from accelbench.measuring.statistics import fewest_pairs
 
 OVERHEAD_S = 0.05  # of building, checking and pricing an arm
-CHECKED_STEPS = 6  # of an arm in each build, which are no pairs
 START_S = 8.0  # of a worker, before a program's baseline is measured
 SLOW_START_S = 12.0  # of compiling one
 FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
@@ -87,9 +87,11 @@ class Surface:
     def judge(
         self, configurations: Sequence[Configuration], look_s: float, _: float
     ) -> list[dict[Configuration, Observation]]:
-        """As ``evaluate``, with the fewest pairs that decide, in two builds of what starts quickly."""
+        """As ``evaluate``, with the fewest pairs that decide, in several builds of what starts quickly."""
         steps_s = [self.step_s / self.of(each) for each in configurations]
-        builds = 1 if len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations)) else 2
+        is_built_once = len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations))
+        rebuilt = Iteration(rebuild_s=OVERHEAD_S + self.step_s, step_s=self.step_s)
+        builds = 1 if is_built_once else count_builds(look_s, rebuilt)
         wanted = max(look_s * len(configurations), 1.5 * fewest_pairs(ALPHA) * sum(steps_s)) / sum(steps_s)
         rounds = math.ceil(wanted / builds)
         slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))

@@ -23,6 +23,7 @@ PRECISE = 0.1  # half-width of an interval at which a decided comparison gets no
 ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
 MOST_BUILDS = 4  # within a look that judges: the spread between two builds alone would say too little
 REBUILDING_SHARE = 0.5  # of a look at most is spent on building again
+CHECKED_STEPS = 6  # of an arm in each build, which are no pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,7 @@ class Evaluator:
         if reference == self.space.baseline and (items := baseline.items) and (timing := baseline.timing):
             self.iteration.note(items, timing.median_s, trial.setting.items, self.space)
             self.iteration.rebuild_s = timing.build_s + timing.cold_s
+            self.iteration.step_s = timing.median_s
         parts = self.iteration.parts if trial.setting.items in (None, self.iteration.items) else 1
         return [dict(zip(configurations, build, strict=True)) for build in _observe(measured, parts)]
 
@@ -116,17 +118,13 @@ class Evaluator:
         is_built_once = len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations))
         return replace(
             self._plan(arms, look_s, patience_s),
-            builds=1 if is_built_once else self._count_builds(look_s),
+            builds=1 if is_built_once else count_builds(look_s, self.iteration),
             budget_s=look_s,
             min_span_s=0.0,
             alpha=ALPHA * (arms - 1) if arms > 1 else THREE_PAIRS_ALPHA,  # nothing is decided about a lone one
             noise=SAME,
             half_width=PRECISE,
         )
-
-    def _count_builds(self, look_s: float) -> int:
-        rebuild_s = self.iteration.rebuild_s
-        return MOST_BUILDS if not rebuild_s else min(MOST_BUILDS, 1 + int(REBUILDING_SHARE * look_s / rebuild_s))
 
     def _plan(self, arms: int, look_s: float, patience_s: float) -> Plan:
         return replace(
@@ -138,6 +136,15 @@ class Evaluator:
             noise=ANY_NOISE,
             half_width=math.inf,
         )
+
+
+def count_builds(look_s: float, iteration: Iteration) -> int:
+    """Return in how many builds a look is timed: in a second one if that is quick, in more if their checks are, too."""
+    room_s = REBUILDING_SHARE * look_s
+    if iteration.rebuild_s > room_s:
+        return 1
+    each_s = iteration.rebuild_s + CHECKED_STEPS * iteration.step_s
+    return MOST_BUILDS if not each_s else min(MOST_BUILDS, max(2, 1 + int(room_s / each_s)))
 
 
 def _observe(result: TrialResult, parts: int) -> list[list[Observation]]:
