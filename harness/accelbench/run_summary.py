@@ -27,7 +27,7 @@ HEADINGS: dict[Verdict, str] = {
     "undecided": "What is undecided, and what would decide it",
 }
 COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "", "undecided": "yellow"}
-# The most lines of effects, of what makes no difference and of reasons. With headings and the rest, a run ends in 40.
+# How many lines are shown at most. With headings and the rest, the summary of a run has at most 40.
 MOST_LINES: dict[Verdict, int] = {"faster": 13, "slower": 4, "undecided": 4}
 MOST_SAME, MOST_REASONS = 3, 5
 DOUBTFUL = " †"

@@ -15,7 +15,7 @@ from accelbench.text import format_table
 from accelbench.units import percent, speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
-UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # of what the profile does not show
+UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profile does not show
 
 
 @dataclass(frozen=True, kw_only=True)

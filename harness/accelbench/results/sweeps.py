@@ -124,7 +124,7 @@ def level_sweeps(arms: pd.DataFrame) -> list[LevelSweep]:
 
 
 def _sweeps_over(arms: pd.DataFrame, technique: str) -> list[LevelSweep]:
-    swept = arms[[_is_number(levels.get(technique, "")) for levels in arms["levels"]]]
+    swept = arms[[is_number(levels.get(technique, "")) for levels in arms["levels"]]]
     return [
         sweep
         for trial in swept["trial"].unique()
@@ -133,7 +133,8 @@ def _sweeps_over(arms: pd.DataFrame, technique: str) -> list[LevelSweep]:
     ]
 
 
-def _is_number(level: str) -> bool:
+def is_number(level: str) -> bool:
+    """Return whether a level is a whole number, of so few digits that it can be one."""
     return level.isdecimal() and len(level) <= _MOST_DIGITS
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from accelbench import units
 from accelbench.results.arm_table import without
+from accelbench.results.sweeps import is_number
 from accelbench.schema.reasons import Reason
 from accelbench.text import format_case, format_levels, join_names
 
@@ -107,12 +108,9 @@ def times_to_accuracy(arms: pd.DataFrame) -> list[TimeToAccuracy]:
     return [each for each in found if each is not None]
 
 
-def _is_positive(level: str) -> bool:
-    return level.isdecimal() and int(level) > 0
-
-
 def _of_trial(arms: pd.DataFrame, technique: str) -> TimeToAccuracy | None:
-    arms = arms[[_is_positive(levels.get(technique, "")) for levels in arms["levels"]]]
+    known = [levels.get(technique, "") for levels in arms["levels"]]
+    arms = arms[[is_number(level) and int(level) > 0 for level in known]]  # the axis is logarithmic
     if arms.empty:
         return None
     missed = pd.Series([isinstance(why, Reason) and why.code == _MISSED for why in arms["reason"]], index=arms.index)
