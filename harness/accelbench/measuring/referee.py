@@ -52,6 +52,7 @@ class StoppedError(Exception):
 
 TIMER_COST_MULTIPLE = 1000  # a block lasts at least this many times what reading the clock costs
 WAITING_MULTIPLE = 100  # and this many times what waiting for idle devices costs
+READ_AGAIN_BELOW_S = 1.0  # a first call as short as this costs little to repeat, and may have traced a function again
 LEAD_IN_BELOW_S = 4e-3  # a step as short as this would show what the other arm left in the caches
 SAME_LENGTH_WITHIN = 4  # arms whose times differ by less than this factor run the same number of iterations
 
@@ -151,11 +152,14 @@ class Stopwatch:
         return [block if block.iterations == max(counts) else Block(iterations=max(counts)) for block in blocks]
 
     def _long_enough(self, arm: Arm, target_s: float) -> Block:
-        iterations = 1
-        while (taken_s := self.block_s(arm, iterations)) < target_s:
+        iterations, taken_s = 1, self.block_s(arm, 1)
+        if target_s <= taken_s < READ_AGAIN_BELOW_S:
+            taken_s = self.block_s(arm, 1)
+        while taken_s < target_s:
             # Aim a little past the target, but never trust one short reading for more than a tenfold jump.
             aim = 1.2 * target_s * iterations / taken_s if taken_s > 0 else math.inf
             iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
+            taken_s = self.block_s(arm, iterations)
         return Block(iterations=iterations, taken_s=taken_s)
 
 
@@ -356,7 +360,9 @@ class Referee:
         if not self.warmups:
             self.warmups = warmups
             steps_s = [warmup.blocks_s[-1] / count for warmup, count in zip(warmups, self.iterations, strict=True)]
-            self.has_lead_in = [step_s < LEAD_IN_BELOW_S for step_s in steps_s]
+            # Beside a short step an arm of about its speed has a lead-in, too, or the two would differ by it alone.
+            longest_s = LEAD_IN_BELOW_S * (SAME_LENGTH_WITHIN if min(steps_s) < LEAD_IN_BELOW_S else 1)
+            self.has_lead_in = [step_s < longest_s for step_s in steps_s]
             # Fixed before the first pair. The sign of a mean of coin-signed differences is a coin's, too.
             pair_s = sum(warmup.blocks_s[-1] + self.stopwatch.outside_s for warmup in warmups)
             self.pairs_per_mean = max(1, round(EVIDENCE_S / pair_s)) if pair_s > 0 else 1

@@ -52,7 +52,7 @@ from accelbench.measuring.checks import placement, surroundings
 from accelbench.measuring.checks.input_change import ALL, ONE, InputChange
 from accelbench.measuring.checks.parameters import norm, parameter_items
 from accelbench.measuring.checks.surroundings import Surroundings
-from accelbench.measuring.referee import LEAD_IN_BELOW_S, Answer, Examination, Question, Referee, StoppedError
+from accelbench.measuring.referee import Answer, Examination, Question, Referee, StoppedError
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Outcome
 
@@ -224,7 +224,7 @@ class TimedSteps:
         """
         arm, late, start = arm_run.built, LateSteps(), self.clock()
         before = self._parameters(arm) if whole else []
-        is_short = referee.median_s(place) < LEAD_IN_BELOW_S
+        is_short = referee.has_lead_in[place]
         changes = self._changes(arm)
         outputs: list[list[np.ndarray]] = []
         for change in changes if is_short else changes[:1]:
@@ -375,7 +375,7 @@ class TimedSteps:
             if not arm_run.ok:
                 continue
             arm = arm_run.built
-            if arm.reset is nothing or arm.ignore_output or referee.median_s(place) >= LEAD_IN_BELOW_S:
+            if arm.reset is nothing or arm.ignore_output or not referee.has_lead_in[place]:
                 continue
             with StoppedError.naming(place):
                 self._reset(arm)
