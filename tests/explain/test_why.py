@@ -65,7 +65,7 @@ def test_skipped_steps_of_float16_are_said():
 def test_a_prediction_stands_beside_the_measurement(speedup, is_surpassed):
     share = StepShare(share=0.6, low=0.58, high=0.62)
     found = reasons(
-        BEFORE, BEFORE, speedup=speedup, prediction=Prediction(technique="amp", touches="products", share=share)
+        BEFORE, BEFORE, speedup=speedup, prediction=Prediction(techniques=("amp",), touches="products", share=share)
     )
     text = reasons_as_text(found)
     assert "allows at most 2.63×, since it touches products alone" in text

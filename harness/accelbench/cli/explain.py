@@ -28,7 +28,8 @@ def explain(
 ) -> None:
     """Say what holds PROGRAM back, where its time goes, and what to switch on.
 
-    PROGRAM is a PyTorch or NumPy program of your own, as FILE.py:FUNCTION or package.module:FUNCTION.
+    PROGRAM is a PyTorch or NumPy program of your own, as FILE.py:FUNCTION or package.module:FUNCTION. With --technique
+    or --predict, it may also be a PyTorch workload of the suite.
 
     The program is profiled in a process of its own. Then parts of it are taken off, one at a time and in pairs with the
     program as it stands: the loader, the backward pass, the readings of losses, small batches. What may help against
@@ -39,7 +40,10 @@ def explain(
       accelbench explain my_train.py:build
       accelbench explain my_train.py:build --budget 5m --price 3.20 --format markdown
       accelbench explain my_train.py:build --predict
+      accelbench explain resnet18-train --technique amp=bf16
     """  # noqa: D301  click reads \b as "keep these lines"
+    import accelbench.workloads  # noqa: F401  fills the catalogue
+    from accelbench.core import find_workload
     from accelbench.explain import (
         ExplanationRequest,
         as_json,
@@ -54,9 +58,7 @@ def explain(
     )
     from accelbench.workloads.program_file import find_user_workload, is_place
 
-    if not is_place(program):
-        raise BadInput(f"{program} is a workload of the suite; expected a program of your own, as FILE.py:FUNCTION")
-    work, _ = find_user_workload(program)
+    work = find_user_workload(program)[0] if is_place(program) else find_workload(program)
     request = ExplanationRequest(
         workload=work, budget_s=read_seconds(budget, "--budget"), price_per_hour=price, seed=seed
     )

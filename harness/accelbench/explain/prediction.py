@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from accelbench.explain.profile import Profile, StepShare
-from accelbench.text import format_table
+from accelbench.text import format_table, hyphenate
 from accelbench.units import percent, speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
@@ -20,9 +20,9 @@ UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profi
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a technique touches, as a share of the time, and the most that it could bring."""
+    """What techniques touch, as a share of the time, and the most that each of them could bring."""
 
-    technique: str
+    techniques: tuple[str, ...]
     touches: str
     share: StepShare
 
@@ -41,11 +41,13 @@ def predict(profile: Profile) -> list[Prediction]:
 def _predict_arrays(profile: Profile) -> list[Prediction]:
     arrays = _sum_operators(profile, lambda name: ".py:" not in name)
     found = [
-        Prediction(technique="dtype", touches="array operations", share=arrays),
-        Prediction(technique="larger arrays, Numba", touches="Python", share=profile.outside or UNKNOWN),
+        Prediction(techniques=("dtype",), touches="array operations", share=arrays),
+        Prediction(techniques=("larger arrays", "Numba"), touches="Python", share=profile.outside or UNKNOWN),
     ]
     if profile.threads < profile.cores:
-        found.append(Prediction(technique="threads", touches="products", share=_sum_operators(profile, _is_product)))
+        found.append(
+            Prediction(techniques=("threads",), touches="products", share=_sum_operators(profile, _is_product))
+        )
     return found
 
 
@@ -59,16 +61,18 @@ def _predict_training(profile: Profile) -> list[Prediction]:
     )
     fused = StepShare.sum_of([others, outside])
     found = [
-        Prediction(technique="workers, loading, prefetch factor", touches="waiting for the loader", share=waiting),
-        Prediction(technique="amp", touches="products and convolutions", share=products),
-        Prediction(technique="memory format", touches="convolutions", share=convolutions),
-        Prediction(technique="compile", touches="everything but products and loading", share=fused),
-        Prediction(technique="batch size", touches="what lies outside of operators", share=outside),
+        Prediction(
+            techniques=("workers", "loading", "prefetch_factor"), touches="waiting for the loader", share=waiting
+        ),
+        Prediction(techniques=("amp",), touches="products and convolutions", share=products),
+        Prediction(techniques=("memory_format",), touches="convolutions", share=convolutions),
+        Prediction(techniques=("compile",), touches="everything but products and loading", share=fused),
+        Prediction(techniques=("batch_size",), touches="what lies outside of operators", share=outside),
     ]
     if profile.update:
-        found.append(Prediction(technique="optimizer", touches="updating the weights", share=profile.update))
+        found.append(Prediction(techniques=("optimizer",), touches="updating the weights", share=profile.update))
     if profile.threads < profile.cores:
-        found.append(Prediction(technique="threads", touches="everything but loading", share=computing))
+        found.append(Prediction(techniques=("threads",), touches="everything but loading", share=computing))
     return found
 
 
@@ -85,5 +89,6 @@ def prediction_table(predictions: Iterable[Prediction]) -> str:
     rows = []
     for each in predictions:
         most = speedup(each.at_most) if math.isfinite(each.at_most) else "anything"
-        rows.append((each.technique, each.touches, percent(each.share.share), f"at most {most}"))
+        names = ", ".join(map(hyphenate, each.techniques))
+        rows.append((names, each.touches, percent(each.share.share), f"at most {most}"))
     return format_table(rows, ("technique", "touches", "share of the time", "speedup"))

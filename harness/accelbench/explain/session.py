@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from joblib import cpu_count
 
 from accelbench.advise.time_limit import TimeLimit
-from accelbench.core import Levels, OnProgress, Plan, Setting, Trial, Workload, find_technique, register_techniques
+from accelbench.core import (
+    Levels,
+    OnProgress,
+    Plan,
+    Setting,
+    Trial,
+    Workload,
+    find_technique,
+    find_workload,
+    register_techniques,
+)
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
@@ -37,9 +47,15 @@ ZONE = 0.02  # speedups within it count as the same
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationRequest:
-    """What a user asks for: a program, how many seconds the answer may take, and what an hour of the machine costs."""
+    """What a user asks for: a program, how many seconds the answer may take, and what an hour of the machine costs.
+
+    ``workload`` is a user's program, or one of the suite's; ``fixed`` techniques have one level, and ``options`` are
+    the workload's own.
+    """
 
     workload: Workload
+    fixed: Levels = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     budget_s: float = 120.0
     price_per_hour: float | None = None
     seed: int = 0
@@ -61,16 +77,31 @@ class ExplanationRequest:
         Raises:
             BadInput: the workload is no program of a user's own.
         """
+        builder: Any = self.workload.builder
+        if not (self.workload.is_program and isinstance(builder, partial) and builder.args):
+            raise BadInput(f"{self.workload.name} is no program of a user's own")
+        build: Callable[[], Any] = builder.args[0]
+        return build
+
+    @property
+    def profiler(self) -> Callable[..., Profile]:
+        """The function that profiles the program in a worker, given the setting and the levels of techniques.
+
+        Raises:
+            BadInput: nothing profiles programs of this kind.
+        """
         work = self.workload
-        builder: Any = work.builder
-        if self.framework not in FRAMEWORKS:
+        if work.is_program and self.framework in FRAMEWORKS:
+            return partial(_profile_program, self.framework, self.build)
+        if not work.is_program and self.framework == "torch":
+            return partial(_profile_workload, work.name, self.fixed, self.options)
+        if work.is_program:
             raise BadInput(
                 f"{work.name} is a Keras program; explain takes those of PyTorch and NumPy; advise says what pays in it"
             )
-        if not (work.is_program and isinstance(builder, partial) and builder.args):
-            raise BadInput(f"{work.name} is no program; expected FILE.py:FUNCTION, where the function builds a program")
-        build: Callable[[], Any] = builder.args[0]
-        return build
+        raise BadInput(
+            f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of PyTorch"
+        )
 
 
 def explain(
@@ -82,9 +113,15 @@ def explain(
     """Say what holds a program back, where its time goes, and what to switch on.
 
     Raises:
-        BadInput: the program cannot be built.
+        BadInput: the program cannot be built, or is a workload of the suite.
         Unavailable: the framework is not installed, or the program does not run.
     """
+    if not request.workload.is_program:
+        raise BadInput(
+            f"{request.workload.name} is a workload of the suite, of which no parts are taken off; --technique "
+            "NAME=LEVEL says why a technique pays in it, --predict what each could bring; or name a program, as "
+            "FILE.py:FUNCTION"
+        )
     with hold_machine(report), closing(Pool(Plan())) as pool:
         return _explain(request, pool, report, on_progress)
 
@@ -92,11 +129,11 @@ def explain(
 def _explain(
     request: ExplanationRequest, pool: Pool, report: Callable[[str], None], on_progress: OnProgress
 ) -> Explanation:
-    build = request.build
+    profiler = request.profiler
     start_s = time.monotonic()
     report("profiling your program, in a process of its own")
     with _start_workers(request.framework, pool) as (worker,):
-        profile = _profile_in(worker, build, request.setting)
+        profile = _profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
         ceilings = pool.ceilings.get(request.framework, on_progress)
         pool.start(request.framework)  # whose worker ends where ceilings are measured
@@ -141,9 +178,19 @@ def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
         BadInput: the program cannot be built.
         Unavailable: the framework is not installed.
     """
-    build = request.build
+    return predict(profile_baseline(request))
+
+
+def profile_baseline(request: ExplanationRequest) -> Profile:
+    """Profile a program as it stands.
+
+    Raises:
+        BadInput: the program cannot be built, or nothing profiles programs of this kind.
+        Unavailable: the framework is not installed.
+    """
+    profiler = request.profiler
     with _start_workers(request.framework) as (worker,):
-        return predict(_profile_in(worker, build, request.setting))
+        return _profile_in(worker, profiler, request.setting)
 
 
 def explain_technique(
@@ -161,17 +208,18 @@ def explain_technique(
         Unavailable: the framework is not installed, or the technique cannot be switched here.
     """
     find_technique(request.framework, name)
-    build = request.build
+    profiler = request.profiler
     with hold_machine(report), closing(Pool(Plan())) as pool:
         report("profiling your program, in a process of its own")
         with _start_workers(request.framework, pool, profiles=2) as (first, second):
-            before = _profile_in(first, build, request.setting)
+            before = _profile_in(first, profiler, request.setting)
             report(f"profiling it with {name} {level}")
-            after = _profile_in(second, build, replace(request.setting, items=before.items), {name: level})
+            setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
+            after = _profile_in(second, profiler, setting, {name: level})
         report("timing both in pairs")
         measure = _PairedMeasurement(request, pool, before, on_progress)
         (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
-    prediction = next((each for each in predict(before) if name.replace("_", " ") in each.technique), None)
+    prediction = next((each for each in predict(before) if name in each.techniques), None)
     return TechniqueExplanation(
         workload=request.workload.name, measured=measured, before=before, after=after, prediction=prediction
     )
@@ -198,14 +246,24 @@ def _start_workers(framework: str, pool: Pool | None = None, profiles: int = 1) 
             raise Unavailable(f"{framework}: {lost}") from None
 
 
-def _profile_in(worker: Worker, build: Callable[[], Any], setting: Setting, levels: Levels | None = None) -> Profile:
+def _profile_in(
+    worker: Worker, profiler: Callable[..., Profile], setting: Setting, levels: Levels | None = None
+) -> Profile:
     """Profile a program in a worker, and end the worker: a profiler may stay attached to its process."""
     with closing(worker):
-        found: Profile = worker.call(_profile, worker.framework, build, setting, levels or {})
+        found: Profile = worker.call(profiler, setting, levels or {})
     return found
 
 
-def _profile(framework: str, build: Callable[[], Any], setting: Setting, levels: Levels) -> Profile:
+def _profile_workload(
+    name: str, fixed: Levels, options: Mapping[str, Any], setting: Setting, levels: Levels
+) -> Profile:
+    from accelbench.explain.torch_profile import profile_workload
+
+    return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
+
+
+def _profile_program(framework: str, build: Callable[[], Any], setting: Setting, levels: Levels) -> Profile:
     if framework == "numpy":
         from accelbench.explain.array_profile import profile_array_program
 
@@ -229,10 +287,19 @@ class _PairedMeasurement:
     def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
         self.item_s: float | None = None
         self._profile, self._pool, self._on_progress = profile, pool, on_progress
-        self._trial = Trial(framework=request.framework, workload=request.workload, arms=({},), setting=request.setting)
-        if request.framework == ABLATION.framework:
+        self._is_program = request.workload.is_program
+        work = request.workload
+        self._trial = Trial(
+            framework=request.framework,
+            workload=work if work.is_program else work.name,
+            arms=({},),
+            fixed=request.fixed,
+            problem=request.options,
+            setting=request.setting,
+        )
+        if work.is_program and request.framework == ABLATION.framework:
             register_techniques(ABLATION)  # the pool asks about it in this process, too
-            work = replace(request.workload, builder=partial(build_without, request.build))
+            work = replace(work, builder=partial(build_without, request.build))
             self._trial = replace(self._trial, workload=work, techniques=(ABLATION,))
 
     def __call__(
@@ -264,12 +331,13 @@ class _PairedMeasurement:
             prices=False,
             visit=1,  # the passes of a first visit measure what is no time
         )
-        setting = replace(self._trial.setting, items=items)
+        setting = replace(self._trial.setting, items=items) if self._is_program else self._trial.setting
         trial = replace(self._trial, arms=arms, plan=plan, setting=setting)
         measured = self._pool.measure(trial, on_progress=self._on_progress)
         own = measured.arms[0]
         if own.outcome != "measured" or own.timing is None:
-            raise Unavailable(f"your program was not measured: {own.outcome}: {own.reason}")
+            name = "your program" if self._is_program else self._trial.workload
+            raise Unavailable(f"{name} was not measured: {own.outcome}: {own.reason}")
         if self.item_s is None:
             self.item_s = own.timing.median_s / (own.items or items)
         found = [read_part(name, levels, arm) for (name, levels), arm in zip(parts, measured.arms[1:], strict=True)]

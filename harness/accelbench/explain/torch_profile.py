@@ -6,8 +6,8 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from accelbench.core import Arm, Levels, Program, Setting, apply_all, find_technique
+from accelbench.core import Arm, Levels, Program, Setting, Workload, apply_all, find_technique
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
@@ -36,6 +36,23 @@ PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _BREAK_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
 MOST_CHARACTERS = 160  # of a reason
+
+
+def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
+    """Run a workload of the suite under profilers, with techniques at these levels, and return what they show.
+
+    ``options`` are the workload's own. What only a program has, such as a loader of its own, is not in the profile.
+
+    Raises:
+        Unavailable: a technique cannot be switched here.
+    """
+    with _collect_graph_breaks() as breaks:
+        arm = apply_all(
+            [(find_technique("torch", name), level) for name, level in levels.items()],
+            lambda **given: workload.build(setting, **options, **given),
+        )
+        with closing(arm), arm.enter():
+            return _profile_arm(arm, breaks)
 
 
 def profile_program(build: Callable[[], Program], setting: Setting, levels: Levels) -> Profile:
@@ -56,10 +73,10 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
             lambda **options: build_without(remember, setting, TrainOptions(**options)),
         )
         with arm.enter():
-            return _profile(arm, programs[-1], setting, levels, breaks)
+            return _describe_program(_profile_arm(arm, breaks), programs[-1], setting)
 
 
-def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, breaks: list[str]) -> Profile:
+def _profile_arm(arm: Arm, breaks: list[str]) -> Profile:
     with _watch_anomaly_mode() as switched_on:
         start_s = time.perf_counter()
         arm.step()
@@ -80,21 +97,11 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
     except Exception as error:  # code that no dispatch mode may enter
         counter, blind = OperationCounter(), f"operations and bytes are unknown ({type(error).__name__})"
     passes = repeat_pass(lambda: _profile_step(arm, counter.names), step_s, PASSES, LONGEST_S)
-    loader, task = UserLoader(program.loader, setting.seed), ProgramTask(program, setting.seed)
-    items, device = float(arm.items), torch.device(task.device)
-    batches = items / loader.batch_size if loader.batch_size else 1.0
-    groups = [group for each in task.optimizers for group in getattr(each, "param_groups", ())]
     return Profile(
         framework="torch",
         device=arm.device or "cpu",
         seconds=step_s,
-        items=items,
-        batches=max(1.0, batches),
-        batch_size=loader.batch_size,
-        most=loader.most,
-        is_epoch=bool(
-            loader.most and loader.batch_size and items >= loader.most // loader.batch_size * loader.batch_size
-        ),
+        items=float(arm.items),
         operators=tuple(_list_operators(passes, counter)),
         outside=StepShare.of([each.outside for each in passes]),
         loading=StepShare.of([each.loading_s / each.whole_s for each in passes]),
@@ -102,19 +109,35 @@ def _profile(arm: Arm, program: Program, setting: Setting, levels: Levels, break
         float64=StepShare.of([each.float64_s / each.whole_s for each in passes]),
         threads=torch.get_num_threads(),
         cores=joblib.cpu_count(),
-        workers=loader.processes.workers,
-        persistent=loader.processes.persistent_workers,
-        loads=loader.is_data_loader,
-        optimizer=task.implementation(device) or "",
-        tensors=sum(len(group["params"]) for group in groups),
         anomaly=torch.is_anomaly_enabled() or bool(switched_on),
         readings=_list_call_sites(readings),
         copies=_list_call_sites(copies),
         compilation=_read_compilation(breaks),
         first_s=first_s,
-        observed=dict(arm.observe()) if levels and arm.observe else {},
+        observed=dict(arm.observe()) if arm.observe else {},
         page_faults=faults,
         blind=blind,
+    )
+
+
+def _describe_program(found: Profile, program: Program, setting: Setting) -> Profile:
+    """Return the profile of a program with what its loader and its optimizers show."""
+    loader, task = UserLoader(program.loader, setting.seed), ProgramTask(program, setting.seed)
+    batches = found.items / loader.batch_size if loader.batch_size else 1.0
+    groups = [group for each in task.optimizers for group in getattr(each, "param_groups", ())]
+    return replace(
+        found,
+        batches=max(1.0, batches),
+        batch_size=loader.batch_size,
+        most=loader.most,
+        is_epoch=bool(
+            loader.most and loader.batch_size and found.items >= loader.most // loader.batch_size * loader.batch_size
+        ),
+        workers=loader.processes.workers,
+        persistent=loader.processes.persistent_workers,
+        loads=loader.is_data_loader,
+        optimizer=task.implementation(torch.device(task.device)) or "",
+        tensors=sum(len(group["params"]) for group in groups),
     )
 
 
