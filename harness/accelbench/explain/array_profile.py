@@ -22,12 +22,12 @@ import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 from accelbench.core import Arm, ArrayProgram, Levels, Setting, apply_all, find_technique
 from accelbench.core.technique import PACKAGE
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
-from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_steps
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.arrays.libraries import find_library
 from accelbench.workloads.arrays.user_program import build_array_program
 
-WARM, PASSES = 2, 6
+PASSES = 6
 STEPS = 3, 200  # to time one: at least, at most
 LONGEST_S = 10.0
 OUTSIDE = 0.2  # share of the time outside of array operations, from which functions of the program are listed
@@ -47,11 +47,7 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
         lambda **options: build_array_program(build, setting, **options),
     )
     with arm.enter():
-        start_s = time.perf_counter()
-        arm.step()
-        first_s = time.perf_counter() - start_s
-        for _ in range(WARM):
-            arm.step()
+        first_s = time_first(arm.step)
         step_s, faults = time_steps(arm.step, *STEPS)
         passes = _record_passes(build(), arm, step_s)  # which take longer than a step, by what recording takes
         functions = _profile_functions(arm) if np.mean([each.outside for each in passes]) > OUTSIDE else ()

@@ -23,7 +23,7 @@ SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs 
 MANY_RECOMPILATIONS = 3  # one follows a last, smaller batch; PyTorch then makes the size a variable
 TINY_BATCH = 0.2  # share of the time that does not grow with the batch
 BURDENS = ("input", "readings", "copies", "anomaly")  # parts that are also taken off at once
-LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS"}
+LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS", "tensorflow": "TensorFlow"}
 SHOWN = 3  # lines of a program in a sentence
 
 RooflineBound = Literal["memory", "arithmetic", "neither", "unknown"]
@@ -104,6 +104,20 @@ CAUSES_BY_PART = {
         advice="take larger batches, if the model still learns as well",
     ),
 }
+# What differs in a Keras program.
+KERAS_CAUSES_BY_PART = {
+    "input": replace(
+        CAUSES_BY_PART["input"],
+        advice="map in parallel, prefetch, decode less, or cache what is decoded",
+        techniques=(("prefetch", "autotune"),),
+        recipe="dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache().map(augment)",
+    ),
+    "batch": replace(
+        CAUSES_BY_PART["batch"],
+        advice="take larger batches, if the model still learns as well, or let a call execute several steps",
+        techniques=(("steps_per_execution", "8"),),
+    ),
+}
 # By the ceiling that operators are near to; what helps depends on the framework.
 CAUSES_BY_BOUND = {
     "memory": Cause(
@@ -143,6 +157,9 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
         if name == "batch" and (part.share.low < TINY_BATCH / 2 or part.share.share < TINY_BATCH):
             continue
         loads_slowly = name == "input" and "restarts" not in relevant
+        if profile.framework == "tensorflow":
+            cause = KERAS_CAUSES_BY_PART.get(name, cause)
+            loads_slowly = False
         yield replace(
             cause,
             share=part.share,

@@ -11,7 +11,7 @@ from accelbench.explain.causes import Cause, find_nearest_ceiling, find_recipes,
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
-from accelbench.text import format_table, join_names
+from accelbench.text import format_table, hyphenate, join_names
 from accelbench.units import count, minutes, percent, plural, ratio, seconds, significant, size
 
 OPERATORS = 10
@@ -34,12 +34,15 @@ PARTS = {
     "restarts": "restarting loader processes",
     "loop": "the optimizer's loop over tensors",
 }
-# Techniques that touch one part alone, and so save no more than it takes.
+# Techniques that touch one part alone, and so save no more than it takes, by framework and part.
 TOUCHES = {
-    "input": ("workers", "prefetch_factor", "persistent_workers", "loading"),
-    "update": ("optimizer",),
-    "readings": ("log_interval",),
-    "batch": ("batch_size",),
+    "torch": {
+        "input": ("workers", "prefetch_factor", "persistent_workers", "loading"),
+        "update": ("optimizer",),
+        "readings": ("log_interval",),
+        "batch": ("batch_size",),
+    },
+    "tensorflow": {"input": ("prefetch", "data_threads"), "batch": ("batch_size", "steps_per_execution")},
 }
 
 
@@ -103,7 +106,7 @@ def _write_lines(explanation: Explanation, heading: Callable[[str], str], fence:
     yield _state_speed(explanation)
     yield ""
     yield join_sentences(_write_sentences(explanation))
-    sections = [("What to write", [*_list_recipes(explanation)])]
+    sections = [("What to write", [*dict.fromkeys(_list_recipes(explanation))])]
     for title, rows in (
         ("What a part of it takes, by taking it off in pairs (99 % intervals)", _make_part_rows(explanation)),
         ("What was tried", _make_remedy_rows(explanation)),
@@ -190,9 +193,10 @@ def _state_saving(explanation: Explanation, remedy: StepPart) -> str:
 
 def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
     """Yield what will not help, and why."""
+    touches = TOUCHES.get(explanation.profile.framework, {})
     for part in explanation.parts:
-        if part.share and part.is_negligible and part.name in TOUCHES:
-            names = join_names([name.replace("_", " ") for name in TOUCHES[part.name]])
+        if part.share and part.is_negligible and part.name in touches:
+            names = join_names([hyphenate(name) for name in touches[part.name]])
             most = max(part.share.high, 0.0)
             yield (
                 f"{names} will not help: {PARTS[part.name]} takes at most {percent(most)} of the time"
@@ -217,7 +221,7 @@ def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
 
 def _list_recipes(explanation: Explanation) -> Iterator[str]:
     framework = explanation.profile.framework
-    yield from dict.fromkeys(cause.recipe for cause in explanation.causes if cause.recipe)
+    yield from (cause.recipe for cause in explanation.causes if cause.recipe)
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low > 1 + SURELY_LESS:
             yield from find_recipes(framework, each.levels)

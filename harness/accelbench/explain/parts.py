@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accelbench.core import Arm, Build, Levels, Program, Setting, Technique
+from accelbench.core import Arm, Build, Levels, Setting, Technique
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import AS_IS, ArmRecord, Effect
 
@@ -20,11 +20,18 @@ MANY_TENSORS = 20  # of an optimizer, below which a loop over them takes little
 FIXED_SHARE = 0.02  # by profile, of a part that is worth an arm
 
 
-def build_without(build: Callable[[], Program], setting: Setting, options: Any, *, taken_off: str = "none") -> Arm:
+def build_without(build: Callable[[], Any], setting: Setting, options: Any, *, taken_off: str = "none") -> Arm:
     """Return the arm of a PyTorch program without the parts that ``taken_off`` names; see ``torch_program``."""
     from accelbench.explain import torch_program  # in a worker: this process imports no framework
 
     return torch_program.build_without(build, setting, options, taken_off=taken_off)
+
+
+def build_keras_without(build: Callable[[], Any], setting: Setting, options: Any, *, taken_off: str = "none") -> Arm:
+    """Return the arm of a Keras program, without its input pipeline if ``taken_off`` is ``"input"``."""
+    from accelbench.workloads.tensorflow.user_program import train_program  # in a worker, too
+
+    return train_program(build, setting, replace(options, ablation="decoded") if taken_off == "input" else options)
 
 
 def _take_off(build: Build, level: str) -> Arm:
@@ -42,6 +49,13 @@ ABLATION = Technique(
     tolerance={"*": 5e-2},
     not_recommended={"*": "it takes off work that a program needs, to show what holds it back"},
 )
+
+
+# By the framework of the programs of which parts are taken off: the technique that does it, and what builds the arm.
+ABLATIONS = {
+    "torch": (ABLATION, build_without),
+    "tensorflow": (replace(ABLATION, framework="tensorflow"), build_keras_without),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +99,7 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
     What may be a cause comes first. Phases, which every training has, come last.
     """
     parts: list[tuple[str, Levels]] = []
-    if profile.framework == ABLATION.framework:
+    if profile.framework in ABLATIONS:
         parts += [(name, {ABLATION.name: name}) for name in _list_ablations(profile)]
     if profile.threads < profile.cores and profile.device == "cpu":
         parts.append(("threads", {"threads": ALL}))
@@ -102,7 +116,7 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
 
 def _list_ablations(profile: Profile) -> Iterator[str]:
     yield "input"
-    if profile.device != "cpu":
+    if profile.device != "cpu" and profile.framework == "torch":
         yield "transfer"
     if profile.readings:
         yield "readings" if profile.device != "cpu" else f"readings{DONE_TWICE}"

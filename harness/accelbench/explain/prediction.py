@@ -34,7 +34,7 @@ class Prediction:
 
 def predict(profile: Profile) -> list[Prediction]:
     """Return the techniques that a program's profile says anything of, those first that could bring most."""
-    found = _predict_arrays(profile) if profile.framework == "numpy" else _predict_training(profile)
+    found = PREDICTED[profile.framework](profile)
     return sorted(found, key=lambda each: each.share.share, reverse=True)
 
 
@@ -49,6 +49,21 @@ def _predict_arrays(profile: Profile) -> list[Prediction]:
             Prediction(techniques=("threads",), touches="products", share=_sum_operators(profile, _is_product))
         )
     return found
+
+
+def _predict_keras(profile: Profile) -> list[Prediction]:
+    products = _sum_operators(profile, _is_product)
+    others = [_sum_operators(profile, lambda name: not _is_product(name)), profile.outside or UNKNOWN]
+    return [
+        Prediction(techniques=("prefetch",), touches="waiting for a batch", share=profile.loading or UNKNOWN),
+        Prediction(techniques=("mixed_precision",), touches="products and convolutions", share=products),
+        Prediction(techniques=("xla",), touches="everything but products", share=StepShare.sum_of(others)),
+        Prediction(
+            techniques=("batch_size", "steps_per_execution"),
+            touches="what lies outside of operators",
+            share=profile.outside or UNKNOWN,
+        ),
+    ]
 
 
 def _predict_training(profile: Profile) -> list[Prediction]:
@@ -76,8 +91,11 @@ def _predict_training(profile: Profile) -> list[Prediction]:
     return found
 
 
+PREDICTED = {"numpy": _predict_arrays, "torch": _predict_training, "tensorflow": _predict_keras}
+
+
 def _is_product(name: str) -> bool:
-    return any(part in name for part in PRODUCTS)
+    return any(part in name.lower() for part in PRODUCTS)
 
 
 def _sum_operators(profile: Profile, is_one: Callable[[str], bool]) -> StepShare:

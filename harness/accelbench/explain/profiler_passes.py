@@ -12,6 +12,7 @@ from accelbench.explain.profile import OperatorTime, StepShare
 from accelbench.measuring.malloc import page_faults
 
 TIMED_S = 0.5  # of steps without a profiler
+WARM_STEPS = 2
 
 
 @dataclass
@@ -30,6 +31,16 @@ class ProfilerPass:
 
 
 _Pass = TypeVar("_Pass", bound=ProfilerPass)
+
+
+def time_first(step: Callable[[], Any]) -> float:
+    """Return the seconds of the first step, and run ``WARM_STEPS`` more before others are timed."""
+    start_s = time.perf_counter()
+    step()
+    first_s = time.perf_counter() - start_s
+    for _ in range(WARM_STEPS):
+        step()
+    return first_s
 
 
 def time_steps(

@@ -26,7 +26,7 @@ from accelbench.core import (
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import ABLATION, StepPart, baseline_of, build_without, plan_parts, read_part, skip_part
+from accelbench.explain.parts import ABLATIONS, StepPart, baseline_of, plan_parts, read_part, skip_part
 from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.why import TechniqueExplanation
@@ -40,7 +40,6 @@ LEAST_S, MOST_S = 0.5, 12.0  # of an arm
 LONGEST = 1.15  # times the budget, after which measuring is cut short
 PAIRS = 10  # that an arm gets at least: eight of one sign are the fewest that an interval at 99 % takes
 PRECISE = 0.04  # half-width of an interval at which an arm gets no more pairs
-FRAMEWORKS = ("torch", "numpy")  # whose programs are explained
 SOON_S = 0.2  # of an iteration, from which parts are taken off
 ZONE = 0.02  # speedups within it count as the same
 
@@ -88,17 +87,13 @@ class ExplanationRequest:
         """The function that profiles the program in a worker, given the setting and the levels of techniques.
 
         Raises:
-            BadInput: nothing profiles programs of this kind.
+            BadInput: nothing profiles workloads of this kind.
         """
         work = self.workload
-        if work.is_program and self.framework in FRAMEWORKS:
-            return partial(_profile_program, self.framework, self.build)
-        if not work.is_program and self.framework == "torch":
-            return partial(_profile_workload, work.name, self.fixed, self.options)
         if work.is_program:
-            raise BadInput(
-                f"{work.name} is a Keras program; explain takes those of PyTorch and NumPy; advise says what pays in it"
-            )
+            return partial(_profile_program, self.framework, self.build)
+        if self.framework == "torch":
+            return partial(_profile_workload, work.name, self.fixed, self.options)
         raise BadInput(
             f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of PyTorch"
         )
@@ -268,6 +263,10 @@ def _profile_program(framework: str, build: Callable[[], Any], setting: Setting,
         from accelbench.explain.array_profile import profile_array_program
 
         return profile_array_program(build, setting, levels)
+    if framework == "tensorflow":
+        from accelbench.explain.tensorflow_profile import profile_keras_program
+
+        return profile_keras_program(build, setting, levels)
     from accelbench.explain.torch_profile import profile_program
 
     return profile_program(build, setting, levels)
@@ -297,10 +296,11 @@ class _PairedMeasurement:
             problem=request.options,
             setting=request.setting,
         )
-        if work.is_program and request.framework == ABLATION.framework:
-            register_techniques(ABLATION)  # the pool asks about it in this process, too
-            work = replace(work, builder=partial(build_without, request.build))
-            self._trial = replace(self._trial, workload=work, techniques=(ABLATION,))
+        if work.is_program and request.framework in ABLATIONS:
+            technique, builder = ABLATIONS[request.framework]
+            register_techniques(technique)  # the pool asks about it in this process, too
+            work = replace(work, builder=partial(builder, request.build))
+            self._trial = replace(self._trial, workload=work, techniques=(technique,))
 
     def __call__(
         self, parts: Sequence[tuple[str, Levels]], budget_s: float, *, items: float | None = None

@@ -20,14 +20,14 @@ from torch.utils.flop_counter import flop_registry
 
 from accelbench.core import Arm, Levels, Program, Setting, Workload, apply_all, find_technique
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
-from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_steps
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.training_step import ProgramTask
 from accelbench.workloads.torch.user_loader import UserLoader
 
-WARM_ITERATIONS, PASSES = 2, 5
+PASSES = 5
 STEPS = 2, 50  # to time one: at least, at most
 LONGEST_S = 6.0  # of the passes under the profiler
 LOADER = "enumerate(DataLoader)"
@@ -78,11 +78,7 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
 
 def _profile_arm(arm: Arm, breaks: list[str]) -> Profile:
     with _watch_anomaly_mode() as switched_on:
-        start_s = time.perf_counter()
-        arm.step()
-        first_s = time.perf_counter() - start_s
-        for _ in range(WARM_ITERATIONS - 1):
-            arm.step()
+        first_s = time_first(arm.step)
     step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
     readings, copies = CallCounter(), CallCounter()
     with readings.count(READINGS, is_reading):

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -132,6 +132,8 @@ class FittedProgram:
             Unavailable: there are too few items for a batch of that size.
         """
         self._taken = self._data.take(batches, epochs, options)
+        if options.ablation == "decoded":
+            self._taken = replace(self._taken, data=_keep_in_memory(self._taken.data))
         return self._taken
 
     def run(self) -> Any:
@@ -212,6 +214,14 @@ class FittedProgram:
             steps_per_execution=model.steps_per_execution,
             **self._data.facts(),
         )
+
+
+def _keep_in_memory(dataset: Any) -> Any:
+    """Return a data set whose batches lie in memory already."""
+    kept = dataset.cache()
+    for _ in kept:
+        pass
+    return kept
 
 
 def _duration_s(run: Callable[[], object]) -> float:

@@ -27,7 +27,8 @@ class FitOptions:
 
     ``loop`` is ``"function"`` for a traced graph and ``"xla"`` for one that XLA compiles. ``prefetch`` is a number of
     batches or ``"autotune"``. ``default_optimizations``, ``data_threads`` and ``deterministic`` are those of
-    ``tf.data.Options``; 0 threads are TensorFlow's own pool.
+    ``tf.data.Options``; 0 threads are TensorFlow's own pool. ``ablation`` is ``"decoded"`` for batches that lie in
+    memory before an iteration begins.
     """
 
     superseded: ClassVar[Mapping[str, str]] = {
@@ -44,6 +45,7 @@ class FitOptions:
     deterministic: bool | None = None
     log_interval: int | None = None
     data_location: str | None = None
+    ablation: str | None = None
 
     @property
     def of_pipeline(self) -> tuple[str, ...]:
