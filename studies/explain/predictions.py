@@ -1,8 +1,8 @@
 """Puts what a profile predicts beside what was measured: `python -m studies.explain.predictions RESULT` (ten minutes).
 
-The baseline of every PyTorch trial of a run is profiled. Of each technique that the profile says anything of, the table
-has the share of the time that it touches, the most that it could bring, and the measured speedup. With --write it is
-put into studies/explain_evaluation.md.
+The baseline of every trial of a run in PyTorch or TensorFlow is profiled. Of each technique that the profile says
+anything of, the table has the share of the time that it touches, the most that it could bring, and the measured
+speedup. With --write it is put into studies/explain_evaluation.md.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ def predict_effects(trials: Iterable[TrialRecord]) -> Iterator[PredictedEffect]:
     """Profile the baselines of trials, each once, and yield the effects of techniques of which they say anything."""
     known: dict[str, list[Prediction]] = {}
     for trial in trials:
-        if trial.framework != "torch" or len(trial.techniques) != 1 or not trial.arms[0].timing:
+        work = find_workload(trial.workload)
+        if trial.framework != work.frameworks[0] or len(trial.techniques) != 1 or not trial.arms[0].timing:
             continue
         levels = {**trial.fixed, **trial.arms[0].levels}
         key = f"{trial.workload} {levels} {trial.problem}"
         if key not in known:
-            request = ExplanationRequest(workload=find_workload(trial.workload), fixed=levels, options=trial.problem)
+            request = ExplanationRequest(workload=work, fixed=levels, options=trial.problem)
             try:
                 known[key] = predict(profile_baseline(request))
             except AccelbenchError as error:

@@ -35,7 +35,7 @@ PARTS = {
     "loop": "the optimizer's loop over tensors",
 }
 # Techniques that touch one part alone, and so save no more than it takes, by framework and part.
-TOUCHES = {
+TOUCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "torch": {
         "input": ("workers", "prefetch_factor", "persistent_workers", "loading"),
         "update": ("optimizer",),

@@ -41,6 +41,7 @@ LONGEST = 1.15  # times the budget, after which measuring is cut short
 PAIRS = 10  # that an arm gets at least: eight of one sign are the fewest that an interval at 99 % takes
 PRECISE = 0.04  # half-width of an interval at which an arm gets no more pairs
 SOON_S = 0.2  # of an iteration, from which parts are taken off
+SUITE_FRAMEWORKS = ("torch", "tensorflow")  # whose workloads of the suite are profiled
 ZONE = 0.02  # speedups within it count as the same
 
 
@@ -92,10 +93,11 @@ class ExplanationRequest:
         work = self.workload
         if work.is_program:
             return partial(_profile_program, self.framework, self.build)
-        if self.framework == "torch":
-            return partial(_profile_workload, work.name, self.fixed, self.options)
+        if self.framework in SUITE_FRAMEWORKS:
+            return partial(_profile_workload, self.framework, work.name, self.fixed, self.options)
         raise BadInput(
-            f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of PyTorch"
+            f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of PyTorch and "
+            "TensorFlow"
         )
 
 
@@ -251,9 +253,12 @@ def _profile_in(
 
 
 def _profile_workload(
-    name: str, fixed: Levels, options: Mapping[str, Any], setting: Setting, levels: Levels
+    framework: str, name: str, fixed: Levels, options: Mapping[str, Any], setting: Setting, levels: Levels
 ) -> Profile:
-    from accelbench.explain.torch_profile import profile_workload
+    if framework == "torch":
+        from accelbench.explain.torch_profile import profile_workload
+    else:
+        from accelbench.explain.tensorflow_profile import profile_workload
 
     return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +20,7 @@ import joblib
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from accelbench.core import Arm, KerasProgram, Levels, Setting, apply_all, find_technique
+from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_all, find_technique
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.workloads.tensorflow.model_fit import FittedProgram
@@ -35,6 +36,22 @@ PICOSECONDS, NANOSECONDS = 1e12, 1e9  # in a second
 BLIND = "TensorFlow shows no operations and bytes, and nothing within what XLA compiled; operators may overlap"
 
 
+def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
+    """Run a workload of the suite under TensorFlow's profiler, with techniques at these levels.
+
+    ``options`` are the workload's own. What only a program has, such as its batches, is not in the profile.
+
+    Raises:
+        Unavailable: a technique cannot be switched here.
+    """
+    arm = apply_all(
+        [(find_technique("tensorflow", name), level) for name, level in levels.items()],
+        lambda **given: workload.build(setting, **options, **given),
+    )
+    with closing(arm), arm.enter():
+        return _profile_arm(arm)
+
+
 def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, levels: Levels) -> Profile:
     """Run a Keras program under TensorFlow's profiler, with techniques at these levels, and return what it shows.
 
@@ -42,27 +59,33 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
         BadInput: the function returned something other than a program, or a program that cannot run.
     """
     probe = FittedProgram(build, seed=setting.seed)
-    facts = probe.facts
+    size, most = probe.facts.batch_size, probe.facts.most_items
     probe.close()
     arm = apply_all(
         [(find_technique("tensorflow", name), level) for name, level in levels.items()],
         lambda **options: train_program(build, setting, FitOptions(**options)),
     )
     with arm.enter():
-        first_s = time_first(arm.step)
-        step_s, faults = time_steps(arm.step, *STEPS)
-        passes = repeat_pass(lambda: _profile_step(arm), step_s, PASSES, LONGEST_S)
-    items = float(arm.items)
+        found = _profile_arm(arm)
+    return replace(
+        found,
+        batches=max(1.0, found.items / size) if size else 1.0,
+        batch_size=size,
+        most=most,
+        is_epoch=bool(most and size and found.items > most - size),
+    )
+
+
+def _profile_arm(arm: Arm) -> Profile:
+    first_s = time_first(arm.step)
+    step_s, faults = time_steps(arm.step, *STEPS)
+    passes = repeat_pass(lambda: _profile_step(arm), step_s, PASSES, LONGEST_S)
     cores = joblib.cpu_count()
     return Profile(
         framework="tensorflow",
         device=(arm.device or "cpu").lower(),
         seconds=step_s,
-        items=items,
-        batches=max(1.0, items / facts.batch_size) if facts.batch_size else 1.0,
-        batch_size=facts.batch_size,
-        most=facts.most_items,
-        is_epoch=bool(facts.most_items and facts.batch_size and items > facts.most_items - facts.batch_size),
+        items=float(arm.items),
         operators=tuple(average_operators(passes)),
         outside=StepShare.of([each.outside for each in passes]),
         loading=StepShare.of([each.loading_s / each.whole_s for each in passes]),

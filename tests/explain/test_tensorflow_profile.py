@@ -1,0 +1,73 @@
+"""TensorFlow's own trace of a Keras program: its operators, and the time for which it waits for a batch."""
+
+import time
+
+import numpy as np
+import pytest
+
+from accelbench import KerasProgram
+from accelbench.core import Setting
+
+pytestmark = pytest.mark.isolated_framework("tensorflow")
+WAITED: list[float] = []
+
+
+def build(wait_s: float = 0.0) -> KerasProgram:
+    import keras
+    import tensorflow as tf
+
+    def wait(inputs, labels):
+        WAITED.append(wait_s)
+        time.sleep(wait_s)
+        return inputs, labels
+
+    inputs, labels = np.ones((64, 16), np.float32), np.arange(64) % 2
+    data = tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(16)
+    if wait_s:
+        data = data.map(lambda *batch: tf.numpy_function(wait, batch, [tf.float32, tf.int64]))
+        data = data.map(lambda inputs, labels: (tf.ensure_shape(inputs, (16, 16)), tf.ensure_shape(labels, (16,))))
+    model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(2)])
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return KerasProgram(model=model, data=data, batches=4)
+
+
+def build_slowly() -> KerasProgram:
+    return build(wait_s=0.05)
+
+
+def test_operators_are_counted_by_their_types_and_the_step_as_it_stands():
+    from accelbench.explain.tensorflow_profile import profile_keras_program
+
+    found = profile_keras_program(build, Setting(cores=2), {})
+    products = [each for each in found.operators if "MatMul" in each.name]
+    assert products
+    assert all(each.calls % 4 == 0 for each in products)  # the step has four batches
+    assert (found.items, found.batches, found.batch_size, found.most) == (64, 4, 16, 64)
+    assert found.loading is not None
+    assert found.outside is not None
+
+
+def test_a_slow_input_pipeline_shows_as_waiting():
+    from accelbench.explain.tensorflow_profile import profile_keras_program
+
+    found = profile_keras_program(build_slowly, Setting(cores=2), {})
+    assert found.seconds > 4 * 0.05
+    assert found.loading is not None
+    assert found.loading.share > 0.5
+
+
+def test_a_program_without_its_pipeline_learns_the_same():
+    from accelbench.explain.parts import build_keras_without
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    losses, waits = [], []
+    for taken_off in ("none", "input"):
+        arm = build_keras_without(build_slowly, Setting(cores=2), FitOptions(), taken_off=taken_off)
+        with arm.enter():
+            arm.reset()
+            WAITED.clear()
+            losses.append(arm.step())
+            waits.append(len(WAITED))
+        arm.close()
+    assert waits == [4, 0]
+    np.testing.assert_allclose(*losses, rtol=1e-4)
