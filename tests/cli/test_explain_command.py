@@ -68,6 +68,7 @@ def build():
 @pytest.mark.slow
 def test_a_program_that_waits_for_its_data_is_told_to_load_in_other_processes(accelbench, tmp_path, monkeypatch):
     monkeypatch.setattr("accelbench.explain.session.MOST_S", 1.0)  # of an arm: a busy machine uses more of the budget
+    monkeypatch.setattr("accelbench.roofline.ceilings.Ceilings.get", lambda *_: [])  # they take a while
     (tmp_path / "slow_loader.py").write_text(SLOW_LOADER)
     result = accelbench("slow_loader.py:build", "--budget", "5m", "--price", "3.20", "--json")
     assert result.exit_code == 0, result.output
@@ -76,17 +77,6 @@ def test_a_program_that_waits_for_its_data_is_told_to_load_in_other_processes(ac
     assert explanation["causes"][0]["share"]["low"] > 0.5
     assert "workers 2" in {each["name"] for each in explanation["remedies"]}
     assert explanation["epoch_s"] > 16 * 0.002
-
-
-@pytest.mark.slow
-def test_why_a_technique_pays_in_a_workload_of_the_suite_is_said(accelbench):
-    result = accelbench("mlp-train", "--technique", "batch_size=16", "--budget", "10s", "--json")
-    assert result.exit_code == 0, result.output
-    reasons = json.loads(result.stdout)
-    assert (reasons["before"]["items"], reasons["after"]["items"]) == (256, 16)
-    assert reasons["measured"]["effect"]["verdict"] == "slower"
-    assert reasons["prediction"]["techniques"] == ["batch_size"]
-    assert next(each for each in reasons["changes"] if each["name"] == "addmm")["calls_before"] > 0
 
 
 @pytest.mark.slow

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from accelbench.errors import Unavailable
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import find_workload
+from accelbench.errors import BadInput, Unavailable
 from accelbench.explain import ExplanationRequest, explain, explain_technique, predict_speedups
 from accelbench.explain.profile import Profile
 from accelbench.measuring.workers.process import WorkerLostError
@@ -109,3 +112,16 @@ def test_a_prediction_starts_one_worker(orders, request_of_a_program):
     assert {("dtype",), ("threads",)} <= {each.techniques for each in predict_speedups(request_of_a_program)}
     assert orders[:4] == [(0, "start"), (0, "import"), (0, "profile"), (0, "close")]
     assert {number for number, _ in orders} == {0}
+
+
+def test_a_workload_of_the_suite_is_profiled_by_its_name_with_the_levels_of_its_trial(orders):
+    request = ExplanationRequest(workload=find_workload("mlp-train"), fixed={"threads": "1"}, options={"rows": 8})
+    assert request.profiler.args == ("torch", "mlp-train", {"threads": "1"}, {"rows": 8})
+    with pytest.raises(Unavailable, match="mlp-train was not measured"):
+        explain_technique(request, "amp", "bf16")
+    assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
+
+
+def test_no_parts_are_taken_off_a_workload_of_the_suite():
+    with pytest.raises(BadInput, match="mlp-train is a workload of the suite, of which no parts are taken off"):
+        explain(ExplanationRequest(workload=find_workload("mlp-train")))

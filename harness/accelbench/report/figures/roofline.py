@@ -79,10 +79,11 @@ def roofline_chart(program: str, device: str, operators: Sequence[Operator], cei
     panel, legend = _make_panel(points, memory, peaks), []
     for place, point in enumerate(points):
         marker, colour = MARKERS[place % len(MARKERS)], PALETTE[place % len(PALETTE)]
-        label = f"{point.name}, {percent(point.share)} of the time"
+        share = percent(point.share)
         detail = f"{significant(point.per_byte)} operations per byte, {short(point.per_s)} per second"
-        panel.mark(point.per_byte, point.per_s, marker, colour, size=7, title=f"{label}: {detail}")
-        legend.append(Key(label=label, colour=colour, marker=marker))
+        title = f"{point.name}, {share} of the time: {detail}"
+        panel.mark(point.per_byte, point.per_s, marker, colour, size=7, title=title)
+        legend.append(Key(label=f"{point.name}: {share}", colour=colour, marker=marker))
     return Chart(title=f"{program}: {_state_finding(points, memory, peaks)}", panels=[panel], legend=legend, columns=2)
 
 
@@ -134,6 +135,7 @@ def _make_panel(points: Sequence[RooflinePoint], memory: Sequence[Ceiling], peak
     for name, ceiling in slopes.items():
         start, end = max(low_x, low_y / ceiling.per_s), highest / ceiling.per_s
         panel.line([(start, start * ceiling.per_s), (end, highest)], INK, dash="" if name == "memory" else "4 3")
+        panel.text(end / 4, highest / 4, name, anchor="end", dx=-6)
     for precision, per_s in peaks.items():
         panel.line([(per_s / slowest.per_s, per_s), (high_x, per_s)], INK)
         panel.text(high_x, per_s, precision, anchor="end", dx=-2, dy=-6)
@@ -145,4 +147,5 @@ def _state_finding(points: Sequence[RooflinePoint], memory: Sequence[Ceiling], p
     ridge = max(peaks.values()) / min(each.per_s for each in memory)
     left = sum(each.share for each in points if each.per_byte < ridge)
     right = sum(each.share for each in points if each.per_byte >= ridge)
-    return f"memory is the roof for {percent(left)} of the time, arithmetic for {percent(right)}"
+    text = f"memory is the roof for {percent(left)} of the time, arithmetic for {percent(right)}"
+    return text.replace(" %", "\u00a0%")  # they stay on one line
