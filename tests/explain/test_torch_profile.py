@@ -8,8 +8,6 @@ from accelbench.core import Setting, find_workload
 from accelbench.errors import Unavailable
 from accelbench.explain.torch_profile import profile_workload
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def test_a_workload_is_profiled_with_a_technique_at_a_level():
     work, setting = find_workload("mlp-train"), Setting(cores=2)
