@@ -20,8 +20,9 @@ import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import find_workload
 from accelbench.errors import AccelbenchError
-from accelbench.explain import ExplanationRequest, profile_baseline
+from accelbench.explain import ExplanationRequest
 from accelbench.explain.prediction import Prediction, predict
+from accelbench.explain.session import profile_baseline
 from accelbench.results import find_results
 from accelbench.schema.result import Effect, TrialRecord
 from accelbench.text import format_case, format_levels

@@ -25,3 +25,9 @@ def test_a_workload_is_profiled_with_a_technique_at_a_level():
 def test_a_technique_that_does_not_apply_is_refused():
     with pytest.raises(Unavailable):
         profile_workload(find_workload("mlp-train"), Setting(cores=2), {"memory_format": "channels-last"}, {})
+
+
+def test_operators_of_other_threads_are_seen():
+    work, setting = find_workload("independent-products"), Setting(cores=2)
+    found = profile_workload(work, setting, {"overlap": "threads"}, {"side": 64})
+    assert [each.calls for each in found.operators if each.name == "matmul"] == [6]

@@ -71,3 +71,10 @@ def test_a_prediction_stands_beside_the_measurement(speedup, is_surpassed):
     assert "allows at most 2.63×, since it touches products alone" in text
     assert ("it brought more" in text) == is_surpassed
     assert json.dumps(reasons_as_json(found), allow_nan=False)
+
+
+def test_operators_that_are_gone_save_no_time_that_a_profile_shows():
+    after = profiled(0.07, operators={"add": (0.02, 30), "compiled graph": (0.04, 1)})
+    text = reasons_as_text(reasons(BEFORE, after, name="compile default"))
+    assert "Operators that no longer run, or where the profiler does not look: mm (60.0 ms)" in text
+    assert "saves time" not in text

@@ -64,7 +64,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "regnet-train": {"batch_size": 2},
     "bottleneck-training": {"model": "cnn"},
     "image-training": {"model": "cnn", "images": 8},
-    "ladder-training": {"model": "bert"},
+    "ladder-training": {"model": "bert", "batch_size": 4},
     "loader-train": {"batch_size": 16},
 }
 LARGE = {

@@ -14,6 +14,7 @@ from typing import Any
 
 import joblib
 import torch
+from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
@@ -31,6 +32,7 @@ PASSES = 5
 STEPS = 2, 50  # to time one: at least, at most
 LONGEST_S = 6.0  # of the passes under the profiler
 LOADER = "enumerate(DataLoader)"
+MAIN_THREAD = 1  # as the profiler numbers them
 COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
 PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::Half": "fp16"}
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -42,6 +44,7 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
     """Run a workload of the suite under profilers, with techniques at these levels, and return what they show.
 
     ``options`` are the workload's own. What only a program has, such as a loader of its own, is not in the profile.
+    Operators count in whatever thread they run: some workloads start threads for them.
 
     Raises:
         Unavailable: a technique cannot be switched here.
@@ -52,7 +55,7 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
             lambda **given: workload.build(setting, **options, **given),
         )
         with closing(arm), arm.enter():
-            return _profile_arm(arm, breaks)
+            return _profile_arm(arm, breaks, all_threads=True)
 
 
 def profile_program(build: Callable[[], Program], setting: Setting, levels: Levels) -> Profile:
@@ -76,7 +79,7 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
             return _describe_program(_profile_arm(arm, breaks), programs[-1], setting)
 
 
-def _profile_arm(arm: Arm, breaks: list[str]) -> Profile:
+def _profile_arm(arm: Arm, breaks: list[str], *, all_threads: bool = False) -> Profile:
     with _watch_anomaly_mode() as switched_on:
         first_s = time_first(arm.step)
     step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
@@ -92,7 +95,7 @@ def _profile_arm(arm: Arm, breaks: list[str]) -> Profile:
             arm.step()
     except Exception as error:  # code that no dispatch mode may enter
         counter, blind = OperationCounter(), f"operations and bytes are unknown ({type(error).__name__})"
-    passes = repeat_pass(lambda: _profile_step(arm, counter.names), step_s, PASSES, LONGEST_S)
+    passes = repeat_pass(lambda: _profile_step(arm, counter.names, all_threads), step_s, PASSES, LONGEST_S)
     return Profile(
         framework="torch",
         device=arm.device or "cpu",
@@ -189,8 +192,9 @@ class TorchPass(ProfilerPass):
     float64_s: float = 0.0
 
 
-def _profile_step(arm: Arm, names: set[str]) -> TorchPass:
-    with profile(activities=_list_activities(), record_shapes=True) as profiler:
+def _profile_step(arm: Arm, names: set[str], all_threads: bool) -> TorchPass:
+    threads = _ExperimentalConfig(profile_all_threads=all_threads)
+    with profile(activities=_list_activities(), record_shapes=True, experimental_config=threads) as profiler:
         start_s = time.perf_counter()
         arm.step()
         _synchronize()
@@ -233,7 +237,8 @@ def _name_event(event: Any, names: set[str]) -> str:
         return LOADER
     if name.startswith(COMPILED):
         return "compiled graph"
-    return name if not names and name.startswith("aten::") else ""
+    is_unknown = not names or event.thread != MAIN_THREAD  # the counter sees the main thread alone
+    return name if is_unknown and name.startswith("aten::") else ""
 
 
 def _walk_parents(event: Any) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from accelbench.explain.parts import StepPart
 from accelbench.explain.prediction import Prediction
 from accelbench.explain.profile import Profile
 from accelbench.text import format_table, list_some
-from accelbench.units import count, plural, seconds
+from accelbench.units import count, plural, seconds, speedup
 
 LISTED = 10  # operators
 CASTS = ("_to_copy", "copy_")
@@ -93,13 +93,17 @@ def _write_sentences(reasons: TechniqueExplanation) -> Iterator[str]:
     """Yield what the two profiles, and what the program did meanwhile, say of the effect."""
     before, after = reasons.before, reasons.after
     least_s = NAMED_SHARE * before.seconds
-    saving = [each for each in reasons.changes if each.added_s < -least_s]
+    saving = [each for each in reasons.changes if each.added_s < -least_s and each.calls_after]
+    gone = [each for each in reasons.changes if each.added_s < -least_s and not each.calls_after]
     adding = [each for each in reasons.changes if each.added_s > least_s]
     if saving:
         yield f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}"
     if adding:
         yield f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}"
-    if not saving and not adding:
+    if gone:
+        names = list_some([f"{each.name} ({seconds(each.before_s)})" for each in gone], SHOWN)
+        yield f"operators that no longer run, or where the profiler does not look: {names}"
+    if not saving and not adding and not gone:
         yield "no operator's time changes enough to name it"
     casts_s = sum(each.added_s for each in reasons.changes if each.name in CASTS)
     if casts_s > least_s:
@@ -125,7 +129,7 @@ def _write_sentences(reasons: TechniqueExplanation) -> Iterator[str]:
 def _compare_calls(reasons: TechniqueExplanation) -> Iterator[str]:
     before, after = (sum(getattr(each, name) for each in reasons.changes) for name in ("calls_before", "calls_after"))
     if before and not 0.9 < after / before < 1.1:
-        yield f"operators are called {count(round(after))} times in place of {count(round(before))}"
+        yield f"operators are called {plural(round(after), 'time')} in place of {count(round(before))}"
 
 
 def _describe_compilation(after: Profile) -> Iterator[str]:
@@ -147,9 +151,8 @@ def _compare_with_prediction(reasons: TechniqueExplanation, prediction: Predicti
     share = prediction.share.high
     if share >= 1:
         return f"the baseline's profile allows any speedup: it touches {prediction.touches}"
-    text = (
-        f"the baseline's profile allows at most {prediction.at_most:.2f}×, since it touches {prediction.touches} alone"
-    )
+    most = speedup(prediction.at_most)
+    text = f"the baseline's profile allows at most {most}, since it touches {prediction.touches} alone"
     effect = reasons.measured.effect
     if effect is not None and effect.low > prediction.at_most:
         text += "; it brought more, so it changes something else, too"
