@@ -1,7 +1,8 @@
 """What a technique could bring at most, from the share of the time that it can touch.
 
 By Amdahl's law (1967, AFIPS 30), a technique that touches a share *s* of the time brings at most 1 / (1 - *s*), however
-well it works on that share. What it does to the rest, such as fewer copies or warmer caches, no profile shows.
+well it works on that share. What it does to the rest, such as fewer copies or warmer caches, no profile shows. Larger
+batches are not among them: they also make operators cheaper per item, by as much as only a larger batch shows.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _predict_keras(profile: Profile) -> list[Prediction]:
         Prediction(techniques=("mixed_precision",), touches="products and convolutions", share=products),
         Prediction(techniques=("xla",), touches="everything but products", share=StepShare.sum_of(others)),
         Prediction(
-            techniques=("batch_size", "steps_per_execution"),
+            techniques=("steps_per_execution",),
             touches="what lies outside of operators",
             share=profile.outside or UNKNOWN,
         ),
@@ -82,7 +83,6 @@ def _predict_training(profile: Profile) -> list[Prediction]:
         Prediction(techniques=("amp",), touches="products and convolutions", share=products),
         Prediction(techniques=("memory_format",), touches="convolutions", share=convolutions),
         Prediction(techniques=("compile",), touches="everything but products and loading", share=fused),
-        Prediction(techniques=("batch_size",), touches="what lies outside of operators", share=outside),
     ]
     if profile.update:
         found.append(Prediction(techniques=("optimizer",), touches="updating the weights", share=profile.update))
