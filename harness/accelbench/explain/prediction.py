@@ -16,6 +16,7 @@ from accelbench.text import format_table, hyphenate
 from accelbench.units import percent, speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
+OF_IMAGES = ("conv", "pool", "batch_norm")  # operators that read channels
 UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profile does not show
 
 
@@ -70,7 +71,7 @@ def _predict_keras(profile: Profile) -> list[Prediction]:
 def _predict_training(profile: Profile) -> list[Prediction]:
     products = _sum_operators(profile, _is_product)
     others = _sum_operators(profile, lambda name: not _is_product(name))
-    convolutions = _sum_operators(profile, lambda name: "convolution" in name)
+    of_images = _sum_operators(profile, lambda name: any(part in name for part in OF_IMAGES))
     waiting, outside = profile.loading or UNKNOWN, profile.outside or UNKNOWN
     computing = StepShare(
         share=max(0.0, 1 - waiting.share), low=max(0.0, 1 - waiting.high), high=min(1.0, 1 - waiting.low)
@@ -81,7 +82,7 @@ def _predict_training(profile: Profile) -> list[Prediction]:
             techniques=("workers", "loading", "prefetch_factor"), touches="waiting for the loader", share=waiting
         ),
         Prediction(techniques=("amp",), touches="products and convolutions", share=products),
-        Prediction(techniques=("memory_format",), touches="convolutions", share=convolutions),
+        Prediction(techniques=("memory_format",), touches="convolutions, pooling and normalisation", share=of_images),
         Prediction(techniques=("compile",), touches="everything but products and loading", share=fused),
     ]
     if profile.update:
