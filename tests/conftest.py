@@ -2,10 +2,12 @@
 
 import gc
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 import pytest
 from project import Project, WarmWorker
@@ -16,6 +18,12 @@ pytest_plugins = ["pytester", "isolated_framework"]
 # otherwise one worker's sessions would wait for those of another.
 _CACHE = TemporaryDirectory(prefix="accelbench-tests-")
 os.environ["ACCELBENCH_CACHE"] = _CACHE.name
+
+# The ceilings of this machine take seconds to measure, and are the same for all workers, whose parent removes them.
+_IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+_CEILINGS = Path(gettempdir(), f"accelbench-ceilings-{os.getppid() if _IS_WORKER else os.getpid()}")
+_CEILINGS.mkdir(exist_ok=True)
+Path(_CACHE.name, "ceilings").symlink_to(_CEILINGS)
 
 # pytest-benchmark measures nothing where it sees xdist, and the sessions that tests start would inherit this.
 for variable in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
@@ -52,6 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_unconfigure() -> None:
     """Remove the cache."""
     _CACHE.cleanup()
+    if not _IS_WORKER:
+        shutil.rmtree(_CEILINGS)
 
 
 @pytest.fixture

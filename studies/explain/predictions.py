@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the table into studies/explain_evaluation.md")
     options = parser.parse_args()
     (result,) = find_results(options.result).results
-    lines = [f"Of the run {result.name}.", *make_table([*predict_effects(result.run.trials)])]
+    lines = [f"Of {Path(result.path).name}.", *make_table([*predict_effects(result.run.trials)])]
     if options.write:
         write_tables(PAGE, "predictions", lines)
     else:
