@@ -87,7 +87,7 @@ class Surface:
     def judge(
         self, configurations: Sequence[Configuration], look_s: float, _: float
     ) -> list[dict[Configuration, Observation]]:
-        """As ``evaluate``, with the fewest pairs that decide, in several builds of what starts quickly."""
+        """Judge as ``evaluate`` does, by the fewest pairs that decide; what starts quickly is built several times."""
         steps_s = [self.step_s / self.of(each) for each in configurations]
         is_built_once = len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations))
         rebuilt = Iteration(rebuild_s=OVERHEAD_S + self.step_s, step_s=self.step_s)

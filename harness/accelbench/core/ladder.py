@@ -10,7 +10,7 @@ from accelbench.core.technique import (
     ROUNDING,
     Build,
     Technique,
-    apply_all,
+    apply_levels,
     find_technique,
     place_of_caller,
     register_techniques,
@@ -91,7 +91,7 @@ def techniques_of(ladder: Ladder) -> list[Technique]:
 def _ladder(framework: str, name: str, start: Mapping[str, str], steps: Mapping[str, Step], summary: str) -> Ladder:
     def apply(build: Build, level: str) -> Arm:
         held = {**start, **dict(_up_to(steps, level).values())}
-        return apply_all([(find_technique(framework, technique), at) for technique, at in held.items()], build)
+        return apply_levels(framework, held, build)
 
     def tolerance(level: str) -> float:
         added = _up_to(steps, level).values()

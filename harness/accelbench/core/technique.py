@@ -344,6 +344,15 @@ def apply_all(techniques: Iterable[tuple[Technique, str]], build: Build) -> Arm:
     return build()
 
 
+def apply_levels(framework: str, levels: Mapping[str, str], build: Build) -> Arm:
+    """Build an arm with a framework's techniques applied at these levels, by name, the first one outermost.
+
+    Raises:
+        BadInput: the framework has no such technique.
+    """
+    return apply_all([(find_technique(framework, name), level) for name, level in levels.items()], build)
+
+
 def _wrap(switch: Technique, level: str, build: Build) -> Build:
     def wrapped(**options: Any) -> Arm:
         def inner(**more: Any) -> Arm:

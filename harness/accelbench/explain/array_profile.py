@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import joblib
 import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
-from accelbench.core import Arm, ArrayProgram, Levels, Setting, apply_all, find_technique
+from accelbench.core import Arm, ArrayProgram, Levels, Setting, apply_levels
 from accelbench.core.technique import PACKAGE
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
@@ -42,10 +43,7 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
     Raises:
         BadInput: the function returned something other than an array program, or one that cannot run.
     """
-    arm = apply_all(
-        [(find_technique("numpy", name), level) for name, level in levels.items()],
-        lambda **options: build_array_program(build, setting, **options),
-    )
+    arm = apply_levels("numpy", levels, partial(build_array_program, build, setting))
     with arm.enter():
         first_s = time_first(arm.step)
         step_s, faults = time_steps(arm.step, *STEPS)

@@ -104,8 +104,7 @@ CAUSES_BY_PART = {
         advice="take larger batches, if the model still learns as well",
     ),
 }
-# What differs in a Keras program.
-KERAS_CAUSES_BY_PART = {
+KERAS_CAUSES_BY_PART = CAUSES_BY_PART | {
     "input": replace(
         CAUSES_BY_PART["input"],
         advice="map in parallel, prefetch, decode less, or cache what is decoded",
@@ -150,21 +149,19 @@ def find_causes(profile: Profile, parts: Sequence[StepPart], ceilings: Iterable[
 def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Cause]:
     """Yield the causes whose part was taken off and surely takes time."""
     relevant = {part.name: part for part in parts if part.is_relevant}
-    for name, cause in CAUSES_BY_PART.items():
+    causes = KERAS_CAUSES_BY_PART if profile.framework == "tensorflow" else CAUSES_BY_PART
+    for name, cause in causes.items():
         part = relevant.get(name)
         if part is None or part.share is None or (name == "restarts" and "input" not in relevant):
             continue
         if name == "batch" and (part.share.low < TINY_BATCH / 2 or part.share.share < TINY_BATCH):
             continue
         loads_slowly = name == "input" and "restarts" not in relevant
-        if profile.framework == "tensorflow":
-            cause = KERAS_CAUSES_BY_PART.get(name, cause)
-            loads_slowly = False
         yield replace(
             cause,
             share=part.share,
             what=cause.what.format(share=format_share(part.share), **_collect_facts(profile, part)),
-            techniques=_choose_loader_techniques(profile) if loads_slowly else cause.techniques,
+            techniques=cause.techniques or (_choose_loader_techniques(profile) if loads_slowly else ()),
             recipe=cause.recipe or "".join(find_recipes(profile.framework, part.levels)),
         )
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +21,7 @@ import joblib
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_all, find_technique
+from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_levels
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.workloads.tensorflow.model_fit import FittedProgram
@@ -44,10 +45,7 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
     Raises:
         Unavailable: a technique cannot be switched here.
     """
-    arm = apply_all(
-        [(find_technique("tensorflow", name), level) for name, level in levels.items()],
-        lambda **given: workload.build(setting, **options, **given),
-    )
+    arm = apply_levels("tensorflow", levels, partial(workload.build, setting, **options))
     with closing(arm), arm.enter():
         return _profile_arm(arm)
 
@@ -61,10 +59,7 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
     probe = FittedProgram(build, seed=setting.seed)
     size, most = probe.facts.batch_size, probe.facts.most_items
     probe.close()
-    arm = apply_all(
-        [(find_technique("tensorflow", name), level) for name, level in levels.items()],
-        lambda **options: train_program(build, setting, FitOptions(**options)),
-    )
+    arm = apply_levels("tensorflow", levels, lambda **options: train_program(build, setting, FitOptions(**options)))
     with arm.enter():
         found = _profile_arm(arm)
     return replace(

@@ -15,12 +15,11 @@ from accelbench.report.figures.drawing import (
     describe_sample,
     format_subject,
 )
-from accelbench.report.figures.svg import PALETTE, Axis, Chart, Key, Panel, clip, log_places, ticks
+from accelbench.report.figures.svg import MARKERS, PALETTE, Axis, Chart, Key, Panel, clip, log_places, ticks
 from accelbench.report.labels import slug
 from accelbench.results import Findings, SizeSweep
 from accelbench.text import list_some
 
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _CROSSOVER = (
     " Dashed: a crossover, interpolated between sizes; its interval, shaded, is what the speedups’ intervals allow."
 )
@@ -76,7 +75,7 @@ def _baseline(sweeps: Sequence[SizeSweep]) -> pd.DataFrame:
 
 
 def _look(place: int, arms: pd.DataFrame) -> Key:
-    colour, marker = PALETTE[place % len(PALETTE)], _MARKERS[place % len(_MARKERS)]
+    colour, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
     return Key(label=clip(arms["arm"].iloc[0]), colour=colour, marker=marker, line=True)
 
 

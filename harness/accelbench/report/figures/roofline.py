@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from accelbench.errors import Unavailable
-from accelbench.report.figures.svg import INK, PALETTE, Axis, Chart, Key, Panel, log_places, ticks
+from accelbench.report.figures.svg import INK, MARKERS, PALETTE, Axis, Chart, Key, Panel, log_places, ticks
 from accelbench.schema.result import Ceiling
 from accelbench.units import percent, short, significant
 
 SHOWN = 8  # operators, those with most time first
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HEIGHT_PT = 190
 LEAST_OPERATIONS_PER_BYTE = 1e-2  # an operator that hardly computes stands at this end
 

@@ -17,6 +17,7 @@ INK, LINE, PAPER = "#24292f", "#d5dae0", "#ffffff"
 PALETTE = (  # of seaborn, told apart in every common colour blindness
     "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9",
 )  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # of lines or points on one panel
 WIDTH_PT = 331.2  # narrow enough that text of this size stays legible on a telephone
 TEXT_PT, TITLE_PT = 9.0, 10.0
 LINE_HEIGHT = 1.25  # of text, as a multiple of its size
