@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from accelbench.core import Arm, Levels, Program, Setting, Workload, apply_all, find_technique
+from accelbench.core import Arm, Levels, Program, Setting, Workload, apply_levels
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
@@ -50,12 +51,9 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
         Unavailable: a technique cannot be switched here.
     """
     with _collect_graph_breaks() as breaks:
-        arm = apply_all(
-            [(find_technique("torch", name), level) for name, level in levels.items()],
-            lambda **given: workload.build(setting, **options, **given),
-        )
+        arm = apply_levels("torch", levels, partial(workload.build, setting, **options))
         with closing(arm), arm.enter():
-            return _profile_arm(arm, breaks, all_threads=True)
+            return _profile_arm(arm, breaks, observes=bool(levels), all_threads=True)
 
 
 def profile_program(build: Callable[[], Program], setting: Setting, levels: Levels) -> Profile:
@@ -71,15 +69,12 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
         return programs[-1]
 
     with _collect_graph_breaks() as breaks:
-        arm = apply_all(
-            [(find_technique("torch", name), level) for name, level in levels.items()],
-            lambda **options: build_without(remember, setting, TrainOptions(**options)),
-        )
+        arm = apply_levels("torch", levels, lambda **given: build_without(remember, setting, TrainOptions(**given)))
         with arm.enter():
-            return _describe_program(_profile_arm(arm, breaks), programs[-1], setting)
+            return _describe_program(_profile_arm(arm, breaks, observes=bool(levels)), programs[-1], setting)
 
 
-def _profile_arm(arm: Arm, breaks: list[str], *, all_threads: bool = False) -> Profile:
+def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
     with _watch_anomaly_mode() as switched_on:
         first_s = time_first(arm.step)
     step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
@@ -113,7 +108,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, all_threads: bool = False) -> P
         copies=_list_call_sites(copies),
         compilation=_read_compilation(breaks),
         first_s=first_s,
-        observed=dict(arm.observe()) if arm.observe else {},
+        observed=dict(arm.observe()) if observes and arm.observe else {},
         page_faults=faults,
         blind=blind,
     )
@@ -237,8 +232,16 @@ def _name_event(event: Any, names: set[str]) -> str:
         return LOADER
     if name.startswith(COMPILED):
         return "compiled graph"
-    is_unknown = not names or event.thread != MAIN_THREAD  # the counter sees the main thread alone
-    return name if is_unknown and name.startswith("aten::") else ""
+    return name if name.startswith("aten::") and (not names or _is_unseen(event, names)) else ""
+
+
+def _is_unseen(event: Any, names: set[str]) -> bool:
+    """Return whether the counter, which sees the main thread alone, has seen no part of another thread's operator."""
+    return event.thread != MAIN_THREAD and not any(_contains_known(each, names) for each in event.cpu_children)
+
+
+def _contains_known(event: Any, names: set[str]) -> bool:
+    return event.name in names or any(_contains_known(each, names) for each in event.cpu_children)
 
 
 def _walk_parents(event: Any) -> Iterator[Any]:
