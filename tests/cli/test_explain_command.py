@@ -25,6 +25,7 @@ def accelbench(tmp_path, monkeypatch):
         (["nowhere.py:build"], "there is no file 'nowhere.py'; expected FILE.py:FUNCTION"),
         (["heat"], "heat is a workload of the suite, of which no parts are taken off; --technique NAME=LEVEL says why"),
         (["heat", "--predict"], "heat runs in numpy; of the suite's workloads, explain takes those of PyTorch and"),
+        (["heat", "--predict", "--figure", "roof.svg"], "--figure draws the whole program; leave out --technique and"),
         (["cnn-trian"], "unknown workload 'cnn-trian'"),
         ([f"{EXAMPLES}/my_train.py:build", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
         ([f"{EXAMPLES}/my_train.py:build", "--price", "-1"], "Invalid value for '--price'"),

@@ -78,6 +78,8 @@ def explain(
     request = ExplanationRequest(
         workload=work, budget_s=read_seconds(budget, "--budget"), price_per_hour=price, seed=seed
     )
+    if figure is not None and (predict or technique is not None):
+        raise BadInput("--figure draws the whole program; leave out --technique and --predict")
     if predict:
         predictions = predict_speedups(request)
         written = [asdict(each) | {"at_most": each.at_most} for each in predictions]
@@ -90,7 +92,7 @@ def explain(
         click.echo(json.dumps(reasons_as_json(reasons), indent=2) if wanted == "json" else reasons_as_text(reasons))
         return
     if figure is not None:
-        import accelbench.report.figures.roofline  # noqa: F401  a missing extra is told before anything is measured
+        import accelbench.report.figures.roofline  # noqa: F401  if its extra is missing, say so before measuring
     with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
         explanation = explain(request, report=progress.report, on_progress=progress.show_phase)
     if wanted == "json":
