@@ -61,6 +61,13 @@ def test_cores_that_share_one_of_the_hosts_are_told() -> None:
     assert disturbance(shared, apart, 1.0)[1] == []
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores are not told apart here")
+@pytest.mark.parametrize(("worth", "again"), [(1.9, False), (0.1, True), (None, True)])
+def test_cores_are_looked_at_again_unless_they_shared_nothing_before(worth: float | None, again: bool) -> None:
+    found = interference.look(2, replace(IDLE, cores_asked=2, cores_worth=worth)).cores_worth
+    assert (found != worth) is (again and len(interference.cores_of_this_process()) > 1)
+
+
 def test_what_clock_ticks_round_is_no_neighbour() -> None:
     figures, remarks = disturbance(IDLE, replace(IDLE, busy_cpu_s=100.04), 0.1)
     assert figures["other_cores"] == pytest.approx(0.4)

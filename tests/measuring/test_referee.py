@@ -329,6 +329,18 @@ def test_a_slow_first_call_does_not_shorten_the_blocks_of_an_arm(stopwatch: Stop
     assert blocks[0].iterations == blocks[1].iterations >= 8
 
 
+def test_blocks_are_no_shorter_than_in_an_earlier_visit(stopwatch: Stopwatch, clock: FakeClock) -> None:
+    def long_step() -> None:
+        steps.append(clock())
+        clock.advance(5e-3)
+
+    steps: list[float] = []
+    arms = [Arm(step=lambda: clock.advance(1e-3)), Arm(step=long_step)]
+    blocks = stopwatch.long_enough_blocks(arms, 4e-3, known=[6, 1])
+    assert [block.iterations for block in blocks] == [6, 1]
+    assert len(steps) == 1
+
+
 def test_a_step_longer_than_a_second_is_not_run_again_to_warm_up(stopwatch: Stopwatch, clock: FakeClock) -> None:
     def step() -> None:
         steps.append(clock())

@@ -674,3 +674,18 @@ def test_later_visits_are_examined_when_a_coin_says_so() -> None:
     outcomes = [measure(remembering(4), visit=1, seed=seed)[1].outcome for seed in range(10)]
     assert 1 <= outcomes.count("wrong-work") < 10
     assert {arm.outcome for seed in range(10) for arm in measure(honest, visit=1, seed=seed)} == {"measured"}
+
+
+def test_a_later_visit_that_is_not_drawn_ends_with_its_last_timed_block() -> None:
+    def resets(visit: int, seed: int) -> int:
+        made: list[int] = []
+
+        def watched(bench: Bench) -> Arm:
+            return bench.arm(bench.work, reset=lambda: made.append(1))
+
+        measure(honest, watched, visit=visit, seed=seed)
+        return len(made)
+
+    later = [resets(1, seed) for seed in range(10)]
+    assert 1 <= later.count(min(later)) < 10
+    assert max(later) < resets(0, 0)

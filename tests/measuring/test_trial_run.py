@@ -51,6 +51,7 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
 
 
 def _above_one(output: Sequence[np.ndarray]) -> str | None:
+    state["checks"] = state.get("checks", 0) + 1
     lost = float(output[0].sum() - output[0].size)
     return f"energy is not conserved: {lost:.5f} appeared" if 0 < lost < 0.1 else None
 
@@ -202,6 +203,15 @@ def test_what_cores_are_worth_is_told_where_something_was_timed(level: str, told
     cores = len(os.sched_getaffinity(0))
     measured = measure(level, level, setting=Setting(cores=cores), plan=Plan(budget_s=0.1))
     assert ("cores_worth" in measured.disturbance) == (told and cores > 1)
+
+
+def test_a_baseline_whose_candidates_are_missing_is_checked_before_its_timing_alone() -> None:
+    def checks(*levels: str) -> int:
+        before = state.get("checks", 0)
+        assert measure(*levels, plan=Plan(budget_s=0.1, builds=1, prices=False)).arms[0].timing is not None
+        return int(state["checks"]) - before
+
+    assert checks("plain") - checks("plain", "missing") == 1
 
 
 def test_compilation_is_cold_cost_and_never_a_sample() -> None:

@@ -14,7 +14,7 @@ from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.visits import (
     EarlierSpeedups,
     MeasuredVisit,
-    is_decided,
+    is_settled,
     join_visits,
     mark_page_faults,
     may_go_on,
@@ -241,6 +241,18 @@ def test_later_visits_know_how_well_each_arm_repeats_itself() -> None:
     assert later.of_arms(1).spreads == {0: 0.1}
 
 
+def test_later_visits_know_how_long_the_blocks_of_each_arm_were() -> None:
+    trial = Trial(framework="fake", workload="", arms=({"amp": "off"}, {"amp": "on"}), plan=Plan(visits=4))
+    result = repetition(0.2)
+    arms = [
+        replace(arm, timing=replace(timed(1.0, 1e-3).arms[0].timing, iterations_per_block=iterations))
+        for arm, iterations in zip(result.arms, (4, 30), strict=True)
+    ]
+    later = next_visit(trial, [MeasuredVisit(visit=Visit(begun_s=0.0), result=replace(result, arms=arms))], 1)
+    assert later.iterations == {0: 4, 1: 30}
+    assert later.of_arms(1).iterations == {0: 30}
+
+
 def test_later_visits_know_how_many_items_the_first_one_chose_for_an_iteration() -> None:
     trial = Trial(framework="fake", workload="", arms=({"amp": "off"}, {"amp": "on"}), plan=Plan(visits=4))
     assert next_visit(trial, [], 0).setting.items is None
@@ -255,9 +267,21 @@ def test_the_budget_is_shared_by_the_visits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("medians", "decided"),
+    ("medians", "settled"),
     [((0.5, 0.5), True), ((0.5, 0.9), True), ((0.05, 0.06), False), ((0.001, 0.001), False), ((0.3, -0.3), False)],
 )
-def test_a_trial_is_decided_where_its_interval_is_narrow_or_far_from_one(medians: list[float], decided: bool) -> None:
+def test_a_trial_is_settled_where_its_interval_is_narrow_or_far_from_one(medians: list[float], settled: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
-    assert is_decided(visits, Plan(visits=4), Prior(value=0.02**2 / 2, freedom=10), {}) is decided
+    assert is_settled(visits, Plan(visits=4), Prior(value=0.02**2 / 2, freedom=10), {}) is settled
+
+
+@pytest.mark.parametrize(("medians", "settled"), [((0.02, 0.0, 0.01), True), ((0.09, 0.03, 0.06), False)])
+def test_after_three_visits_a_trial_is_settled_where_half_the_interval_would_decide_nothing(
+    medians: list[float], settled: bool
+) -> None:
+    visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
+    prior = Prior(value=0.02**2, freedom=10)
+    undecided = join_visits(visits, Plan(visits=4), prior, {}).arms[1].effect
+    assert undecided is not None
+    assert undecided.verdict == "undecided"
+    assert is_settled(visits, Plan(visits=4), prior, {}) is settled

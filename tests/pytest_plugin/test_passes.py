@@ -132,7 +132,7 @@ def test_one_visit_is_judged_by_its_own_pairs(hikes: Project) -> None:
 
 @pytest.fixture
 def readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[MachineState]:
-    """What is read of the machine, two readings of each visit, and near cores after them; no verdict is decided."""
+    """What is read of the machine, two readings of each visit, and near cores after them; no trial is settled."""
     readings: list[MachineState] = []
 
     def reader(_: object) -> Callable[[], MachineState]:
@@ -140,7 +140,7 @@ def readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[MachineSta
 
     monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(passes, "reader_of_cores", reader)
-    monkeypatch.setattr(passes, "is_decided", lambda *_: False)
+    monkeypatch.setattr(passes, "is_settled", lambda *_: False)
     return readings
 
 

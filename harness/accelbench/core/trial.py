@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from accelbench.core.technique import Technique, find_technique, is_technique
 from accelbench.core.workload import Setting, Workload
@@ -14,6 +14,7 @@ from accelbench.schema.result import ADDS, AS_IS, Outcome
 
 Levels = dict[str, str]
 OnProgress = Callable[[str], None]  # receives a line on what is being done
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +83,8 @@ class Trial:
     ``workload`` is a declared workload's name or, if a user's own module defines it, the workload itself. ``fixed``
     techniques have one level in every arm; ``problem`` holds options of the workload. ``techniques`` are those of a
     user's own modules, which a worker cannot import. From earlier visits are known, by the place of an arm,
-    ``failures``, the outcomes of arms that are not tried again, and ``spreads``, how far an arm's output is from its
-    own earlier one.
+    ``failures``, the outcomes of arms that are not tried again, ``spreads``, how far an arm's output is from its own
+    earlier one, and ``iterations``, how many an arm's blocks had.
     """
 
     framework: str
@@ -96,6 +97,7 @@ class Trial:
     plan: Plan = field(default_factory=Plan)
     failures: Mapping[int, tuple[Outcome, Reason | None]] = field(default_factory=dict)
     spreads: Mapping[int, float] = field(default_factory=dict)
+    iterations: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def technique_names(self) -> tuple[str, ...]:
@@ -104,8 +106,13 @@ class Trial:
 
     def of_arms(self, *places: int) -> Trial:
         """Return the trial of the arms at these places alone, all of which are tried."""
-        spreads = {number: self.spreads[place] for number, place in enumerate(places) if place in self.spreads}
-        return replace(self, arms=tuple(self.arms[place] for place in places), failures={}, spreads=spreads)
+        return replace(
+            self,
+            arms=tuple(self.arms[place] for place in places),
+            failures={},
+            spreads=_renumber(self.spreads, places),
+            iterations=_renumber(self.iterations, places),
+        )
 
     def device_of(self, levels: Levels) -> str | None:
         """Return the device on which techniques put an arm at these levels; None if none of them is of that kind."""
@@ -148,3 +155,8 @@ class Trial:
             and {**arm, name: levels[name]} == levels
             and int(arm[name]) < int(levels[name])
         )
+
+
+def _renumber(known: Mapping[int, Number], places: Sequence[int]) -> dict[int, Number]:
+    """Return what is known of the arms at these places, by their new numbers."""
+    return {number: known[place] for number, place in enumerate(places) if place in known}

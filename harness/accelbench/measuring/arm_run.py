@@ -66,7 +66,7 @@ class ArmRun:
     output may differ from call to call, where kernels add up in another order each time. Where it ``widens``,
     tolerances grow with the difference that two resets of it show. ``warm_calls`` is the number of calls after the
     first one until it may be called too slow. ``smaller`` are earlier arms that differ from it only by taking less
-    memory.
+    memory. ``iterations`` is how many its blocks had in an earlier visit, 0 where there was none.
 
     ``objection`` is what its timed steps showed, which takes effect when it is checked next. ``timed_output`` is the
     output of the checked steps in a timed block, ``learning`` what they changed in its parameters. ``asks_again`` says
@@ -83,6 +83,7 @@ class ArmRun:
     widens: bool = True
     warm_calls: int = 1
     smaller: Sequence[ArmRun] = ()
+    iterations: int = 0
     outcome: Outcome = "measured"
     reason: Reason | None = None
     arm: Arm | None = None
@@ -122,6 +123,11 @@ class ArmRun:
     def ok(self) -> bool:
         """Whether it has not failed so far."""
         return self.outcome == "measured"
+
+    @property
+    def was_examined(self) -> bool:
+        """Whether an examination of its timed steps has left something to check."""
+        return self.timed_output is not None or self.objection is not None
 
     @property
     def stated_work(self) -> StatedWork | None:
@@ -251,6 +257,7 @@ def arm_runs_of(trial: Trial) -> list[ArmRun]:
         made.append(_arm_run(trial, place, made, fixed, problem))
         made[place].outcome, made[place].reason = trial.failures.get(place, ("measured", None))
         made[place].price = Price(repeats_within=trial.spreads.get(place))
+        made[place].iterations = trial.iterations.get(place, 0)
     return made
 
 

@@ -49,7 +49,7 @@ class ColdStopwatch(Stopwatch):
         self.outside_s = self.clock() - start
         return super().block_s(arm, iterations, keep_output=keep_output)
 
-    def long_enough_blocks(self, arms: Sequence[Arm], min_block_s: float) -> list[Block]:  # noqa: ARG002  always one
+    def long_enough_blocks(self, arms: Sequence[Arm], *_: object) -> list[Block]:
         """Return one iteration for each arm."""
         return [Block(iterations=1)] * len(arms)
 

@@ -134,8 +134,10 @@ class Stopwatch:
         while self.clock() < end:
             self.block_s(arm, iterations)
 
-    def long_enough_blocks(self, arms: Sequence[Arm], min_block_s: float) -> list[Block]:
+    def long_enough_blocks(self, arms: Sequence[Arm], min_block_s: float, known: Sequence[int] = ()) -> list[Block]:
         """Return for each arm a block that is long enough to time; arms of about the same speed get the same length.
+
+        ``known`` are the iterations that blocks of the arms had in an earlier visit, 0 where that is not known.
 
         Raises:
             StoppedError: an arm raised.
@@ -145,15 +147,16 @@ class Stopwatch:
         blocks = []
         for place, arm in enumerate(arms):
             with StoppedError.naming(place):
-                blocks.append(self._long_enough(arm, target_s))
+                blocks.append(self._long_enough(arm, target_s, known[place] if known else 0))
         counts = [block.iterations for block in blocks]
         if max(counts) > SAME_LENGTH_WITHIN * min(counts):
             return blocks
         return [block if block.iterations == max(counts) else Block(iterations=max(counts)) for block in blocks]
 
-    def _long_enough(self, arm: Arm, target_s: float) -> Block:
-        iterations, taken_s = 1, self.block_s(arm, 1)
-        if target_s <= taken_s < READ_AGAIN_BELOW_S:
+    def _long_enough(self, arm: Arm, target_s: float, known: int) -> Block:
+        iterations = known or 1
+        taken_s = self.block_s(arm, iterations)
+        if target_s <= taken_s < READ_AGAIN_BELOW_S and not known:
             taken_s = self.block_s(arm, 1)
         while taken_s < target_s:
             # Aim a little past the target, but never trust one short reading for more than a tenfold jump.
@@ -253,6 +256,8 @@ class Referee:
     ``contrasts`` say which arms are compared, by default every other arm with the first one. An arm takes part in
     rounds until all of its contrasts are resolved; the first arm takes part in every round.
 
+    ``known_iterations`` are those that blocks of the arms had in an earlier visit, 0 where that is not known.
+
     ``inspect`` is given the place of an arm and what the last step of a timed block returned, in rounds that a coin
     draws: one among as many as there were before. ``examine`` begins the examination that follows the rounds of a
     build.
@@ -276,6 +281,7 @@ class Referee:
         arms: int,
         contrasts: Sequence[Contrast] | None = None,
         windows: InterferenceMonitor | None = None,
+        known_iterations: Sequence[int] = (),
         count_compilations: Callable[[], int] = lambda: 0,
         inspect: Callable[[int, Any], None] | None = None,
         examine: Callable[[Referee], Examination] | None = None,
@@ -285,6 +291,7 @@ class Referee:
         self.inspect = inspect
         self.examine = examine
         self.draws = Random(coin.getrandbits(64)) if inspect else None  # does not change the order of the arms
+        self.known_iterations = known_iterations
         self.rounds = 0
         self.drawn_round = 1
         self.rounds_s = self.inspected_s = 0.0
@@ -353,7 +360,7 @@ class Referee:
         start = self.stopwatch.clock()
         first_s: list[float | None] = [None] * len(arms)
         if not self.iterations:
-            blocks = self.stopwatch.long_enough_blocks(arms, self.plan.min_block_s)
+            blocks = self.stopwatch.long_enough_blocks(arms, self.plan.min_block_s, self.known_iterations)
             self.iterations = [block.iterations for block in blocks]
             first_s = [block.taken_s for block in blocks]
         warmups = [self._warm_up(index, arm, first_s[index]) for index, arm in enumerate(arms)]

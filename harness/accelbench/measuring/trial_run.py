@@ -91,7 +91,7 @@ class TrialRun:
                 arm_run.close()
         span_s = self.stopwatch.clock() - start
         timed = any(arm_run.samples_s for arm_run in self.arm_runs)  # else the caller is still busy
-        after = interference.look(self.trial.setting.cores) if timed else interference.read()
+        after = interference.look(self.trial.setting.cores, before) if timed else interference.read()
         before, after = (interference.on_gpus(each, self.windows.gpus) for each in (before, after))
         disturbance, remarks = interference.disturbance(before, after, self.windows.glances)
         of_arms = dict.fromkeys(chain(*(arm_run.remarks for arm_run in self.arm_runs)))
@@ -268,6 +268,7 @@ class TrialRun:
             arms=len(arms_left),
             contrasts=self.trial.contrasts(self._places(arms_left)),
             windows=self.windows,
+            known_iterations=[arm_run.iterations for arm_run in arms_left],
             count_compilations=self.framework.compilations,
             inspect=partial(self._inspect, arms_left),
             examine=partial(self._examine, arms_left) if self._is_compared() else None,
@@ -301,9 +302,10 @@ class TrialRun:
         if referee.builds or any(arm_run.arm is None for arm_run in arms_left):
             self.building.rebuild(arms_left, backwards=referee.builds % 2 == 1)
         referee.play([arm_run.built for arm_run in arms_left], self.on_progress)
-        for index, arm_run in enumerate(arms_left):
-            with StoppedError.naming(index):
-                self._check(arm_run)
+        for index, arm_run in enumerate(arms_left if self._is_compared() else ()):
+            if self.plan.visit == 0 or arm_run.was_examined:
+                with StoppedError.naming(index):
+                    self._check(arm_run)
 
     def _observe(self, arm_run: ArmRun) -> None:
         if arm_run.arm is not None and arm_run.arm.observe is not None:

@@ -25,7 +25,7 @@ from accelbench.measuring.moderated_variance import (
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.schema.reasons import Reason, reason
-from accelbench.schema.result import ArmRecord, Effect, Outcome, Visit, VisitEffect
+from accelbench.schema.result import ArmRecord, Effect, Outcome, Verdict, Visit, VisitEffect
 from accelbench.schema.verdict import verdict
 from accelbench.text import format_levels
 
@@ -248,12 +248,7 @@ def _shared_keys(results: Sequence[TrialResult]) -> set[str]:
 
 def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Trial:
     """Return the trial as its next visit measures it, with what earlier ones have shown of its arms."""
-    spreads = {
-        place: arm.price.repeats_within
-        for measured in visits[:1]
-        for place, arm in enumerate(measured.result.arms)
-        if arm.price and arm.price.repeats_within
-    }
+    known = {place: arm for measured in visits[:1] for place, arm in enumerate(measured.result.arms)}
     setting = trial.setting
     if visits:
         first = visits[0].result
@@ -263,7 +258,10 @@ def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Tr
         trial,
         plan=trial.plan.of_visit(number),
         failures={**trial.failures, **_failures(visits)},
-        spreads=spreads,
+        spreads={
+            place: arm.price.repeats_within for place, arm in known.items() if arm.price and arm.price.repeats_within
+        },
+        iterations={place: arm.timing.iterations_per_block for place, arm in known.items() if arm.timing},
         setting=setting,
     )
 
@@ -284,16 +282,26 @@ def may_go_on(trial: Trial, visits: Sequence[MeasuredVisit]) -> bool:
     return 0 not in failures and (len(trial.arms) == 1 or len(failures) < len(trial.arms) - 1)
 
 
-def is_decided(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
-    """Return whether further visits would change no verdict: every interval is narrow, or far from the noise zone."""
-    return all(
-        judgement.verdict != "undecided" and (judgement.half_width <= plan.half_width or _is_far(judgement, plan.noise))
-        for judgement in _judge(visits, pairs_of(visits), plan, prior, earlier).values()
-    )
+def is_settled(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
+    """Return whether further visits would change no verdict.
+
+    A verdict stays where its interval is narrow, or far from the noise zone. An effect stays undecided where an
+    interval of half the width would decide nothing either; two visits are too few to tell.
+    """
+    judgements = _judge(visits, pairs_of(visits), plan, prior, earlier).values()
+    return all(_is_final(judgement, plan, len(visits)) for judgement in judgements)
 
 
-def _is_far(judgement: Judgement, noise: float) -> bool:
-    """Return whether an interval of twice the width would give the same verdict."""
+def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:
+    if not math.isfinite(judgement.half_width):
+        return False
+    if judgement.verdict == "undecided":
+        return visits >= USUAL_LEAST and _verdict_at(0.5, judgement, plan.noise) == "undecided"
+    return judgement.half_width <= plan.half_width or _verdict_at(2, judgement, plan.noise) == judgement.verdict
+
+
+def _verdict_at(times: float, judgement: Judgement, noise: float) -> Verdict:
+    """Return the verdict that an interval of so many times the width would give."""
     low, high = math.log(judgement.low), math.log(judgement.high)
-    reach = (high - low) / 2
-    return judgement.verdict == verdict(low - reach, high + reach, noise)
+    middle, reach = (low + high) / 2, times * (high - low) / 2
+    return verdict(middle - reach, middle + reach, noise)

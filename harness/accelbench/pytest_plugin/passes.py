@@ -1,8 +1,8 @@
 """The passes of a run over its trials: every pass visits each trial once, in an order of its own, in fresh workers.
 
 A visit is one fresh build of a trial's arms. Several visits that lie apart in time give an interval that holds for the
-next run, too. Later passes leave out the trials that are decided. At the end, a few of the visits that found the
-machine in an unusual state are repeated.
+next run, too. Later passes leave out the trials whose verdicts would not change. At the end, a few of the visits that
+found the machine in an unusual state are repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult, round_seconds, sum_seconds
 from accelbench.measuring.visits import (
     MeasuredVisit,
-    is_decided,
+    is_settled,
     join_visits,
     mark_page_faults,
     may_go_on,
@@ -41,7 +41,7 @@ from accelbench.text import cross
 if TYPE_CHECKING:
     from accelbench.pytest_plugin.session import Session
 
-SURE_VISITS = 2  # of every trial; later ones leave out what is decided
+SURE_VISITS = 2  # of every trial; later ones leave out what is settled
 REPEATED_SHARE = 0.2  # of all visits at most, to replace odd ones
 
 Case = tuple[str, dict[str, str | int | float | bool], dict[str, str]]  # workload, its options, levels held
@@ -194,13 +194,13 @@ class Passes:
         )
 
     def _needs_visit(self, spec: TrialSpec, number: int) -> bool:
-        """Return whether a trial is to be visited in this pass; the third and later ones leave out what is decided."""
+        """Return whether a trial is to be visited in this pass; the third and later ones leave out what is settled."""
         visits = self._measured_visits(spec.id)
         if len(visits) > number or not may_go_on(self.session.trial_of(spec), visits):
             return False
         if number < SURE_VISITS or spec.factorial:
             return True
-        return not self._is_decided(spec, visits)
+        return not self._is_settled(spec, visits)
 
     def _is_left(self, spec: TrialSpec) -> bool:
         """Return whether a pass that is still to come would visit a trial."""
@@ -223,10 +223,10 @@ class Passes:
         visits, plan = self._measured_visits(spec.id), self.session.config.plan
         is_new = plan.visits > 1 and not any(measured.visit.is_repetition for measured in visits)
         may_be = is_new and may_go_on(self.session.trial_of(spec), visits)
-        return may_be and not self._is_decided(spec, visits)
+        return may_be and not self._is_settled(spec, visits)
 
-    def _is_decided(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> bool:
-        return is_decided(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))
+    def _is_settled(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> bool:
+        return is_settled(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))
 
     def _measured_visits(self, trial: str) -> list[MeasuredVisit]:
         return mark_page_faults([visit.measured for visit in self.session.visits.get(trial, [])])

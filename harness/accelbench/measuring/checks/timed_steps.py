@@ -26,7 +26,7 @@ Nobody is accused on one reading. Every suspicion is repeated, and the shortest 
 upper quartile of the short ones: where a busy machine delays every second step, that happens to 2 honest arms in
 100,000. The blocks are no part of the evidence for a speed. The first build of the first visit is examined as a whole.
 Of later ones, a coin draws some, which are examined for answers that are remembered if that takes at most
-``EXAMINATION_SHARE`` of their budget.
+``EXAMINATION_SHARE`` of their budget. In a later visit that is not drawn, there are the drawn outputs alone.
 """
 
 from __future__ import annotations
@@ -192,6 +192,8 @@ class TimedSteps:
         self.coin.shuffle(places)
         late: dict[int, LateSteps] = {}
         is_drawn = is_first or self.coin.random() < LATER_SHARE
+        if self.plan.visit and not is_drawn:
+            return
         for place in places:
             if is_first or (is_drawn and self._is_affordable(referee, place)):
                 with StoppedError.naming(place):
