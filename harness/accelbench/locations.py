@@ -151,6 +151,32 @@ def join_location(location: Path | str, name: str) -> str:
     return _join_url(str(location), name) if path is None else str(path / name)
 
 
+def address_beside(location: str, suffix: str) -> str:
+    """Return the location of what is kept beside a result file, under its name with another suffix than ``.json``."""
+    before, place, after = _url_parts(location) if local_path(location) is None else ("", location, "")
+    return f"{before}{place.removesuffix('.json')}{suffix}{after}"
+
+
+def read_if_present(location: str) -> bytes | None:
+    """Return the content of a file at a path or a URL, None if there is no such file.
+
+    Raises:
+        BadInput: the URL cannot be reached.
+        UnreadableResult: the file cannot be read, or is too large.
+    """
+    path = local_path(location)
+    if path is not None:
+        if not path.exists():
+            return None
+        with unreadable_in_one_line(location):
+            return read_bytes(path)
+    import fsspec  # here, since a local folder does not need it
+
+    with _errors_in_one_line(location, "reached"):
+        system, place = fsspec.core.url_to_fs(location)
+        return bytes(system.cat_file(place)) if system.exists(place) else None
+
+
 def write_text(text: str, location: str) -> None:
     """Write a text file at a path or a URL.
 

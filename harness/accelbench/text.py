@@ -81,6 +81,11 @@ def join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Return a paragraph of sentences that begin in lower case and have no full stop."""
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+
+
 def list_some(items: Iterable[str], most: int, *, separator: str = ", ") -> str:
     """Return at most ``most`` items and how many more there are, such as ``a, b and 3 more``.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accelbench.cli.output import CERTIFICATES, format_options, warn
-from accelbench.errors import BadInput
+from accelbench.errors import AccelbenchError, BadInput
 from accelbench.files import hide_from_git
 from accelbench.locations import default_results
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
     from accelbench.history.observations import History
     from accelbench.results import Findings, Result
     from accelbench.results.certificates import MachineCertificates
+    from accelbench.schema.run_explanation import RunExplanation
 
 
 @click.command(short_help="Render a run, or several side by side, as a page.")
@@ -106,7 +107,8 @@ def _reports_folder() -> str:
 def newest_of(locations: Iterable[str]) -> list[Result]:
     """Return the newest run of each location, none twice, and warn about files that could not be read.
 
-    A file that an earlier version wrote has no recipes; those of the built-in techniques are added.
+    A file that an earlier version wrote has no recipes; those of the built-in techniques are added. So is the
+    explanation that is kept beside a run.
     """
     import accelbench.techniques  # noqa: F401  importing declares them
     from accelbench.core import annotate
@@ -120,8 +122,20 @@ def newest_of(locations: Iterable[str]) -> list[Result]:
         newest = found.results[0]
         path = local_path(newest.path)
         run = replace(newest.run, trials=[annotate(trial) for trial in newest.run.trials])
-        runs.setdefault(str(path.resolve()) if path else newest.path, replace(newest, run=run))
+        explained = replace(newest, run=run, explanation=_explanation_of(newest))
+        runs.setdefault(str(path.resolve()) if path else newest.path, explained)
     return list(runs.values())
+
+
+def _explanation_of(result: Result) -> RunExplanation | None:
+    """Return the explanation beside a run; one that cannot be read is left out with a warning."""
+    from accelbench.results import find_explanation
+
+    try:
+        return find_explanation(result.path)
+    except AccelbenchError as error:
+        warn([error])
+        return None
 
 
 def _history_of(locations: Sequence[str], runs: Sequence[Result]) -> History | None:

@@ -353,6 +353,16 @@ def apply_levels(framework: str, levels: Mapping[str, str], build: Build) -> Arm
     return apply_all([(find_technique(framework, name), level) for name, level in levels.items()], build)
 
 
+def environment_of(framework: str, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which the worker of an arm at these levels must start.
+
+    Raises:
+        BadInput: the framework has no such technique.
+    """
+    techniques = [(find_technique(framework, name), level) for name, level in levels.items()]
+    return {key: text for technique, level in techniques for key, text in technique.environment.get(level, {}).items()}
+
+
 def _wrap(switch: Technique, level: str, build: Build) -> Build:
     def wrapped(**options: Any) -> Arm:
         def inner(**more: Any) -> Arm:

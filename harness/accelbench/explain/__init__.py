@@ -6,6 +6,7 @@
 
 from accelbench.explain.explanation import as_json, as_markdown, as_text
 from accelbench.explain.prediction import prediction_table
+from accelbench.explain.run_session import explain_effects, explain_run
 from accelbench.explain.session import ExplanationRequest, explain, explain_technique, predict_speedups
 from accelbench.explain.why import reasons_as_json, reasons_as_text
 
@@ -15,6 +16,8 @@ __all__ = [
     "as_markdown",
     "as_text",
     "explain",
+    "explain_effects",
+    "explain_run",
     "explain_technique",
     "predict_speedups",
     "prediction_table",

@@ -1,4 +1,4 @@
-"""A pass of a NumPy program over arrays that record what is done with them, and one under Python's own profiler.
+"""A pass of a NumPy program or workload over arrays that record what is done with them, and one under cProfile.
 
 cProfile sees calls of functions and no operators: ``a * b`` is none. So the arrays themselves record every operation.
 """
@@ -9,23 +9,26 @@ import cProfile
 import pstats
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
 import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
-from accelbench.core import Arm, ArrayProgram, Levels, Setting, apply_levels
+from accelbench.core import Arm, ArrayProgram, Levels, Setting, Workload, apply_levels
 from accelbench.core.technique import PACKAGE
+from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.frameworks.tree import tree_leaves, tree_map
-from accelbench.workloads.arrays.libraries import find_library
+from accelbench.workloads.arrays.libraries import ArrayLibrary, change_libraries, find_library
 from accelbench.workloads.arrays.user_program import build_array_program
 
 PASSES = 6
@@ -37,6 +40,31 @@ PRECISIONS = {"float32": "fp32", "float64": "fp64"}
 PRODUCTS = ("matmul", "dot", "tensordot", "vdot", "inner")
 
 
+def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
+    """Run a workload of the suite with NumPy, with techniques at these levels, and return what the passes show.
+
+    ``options`` are the workload's own.
+
+    Raises:
+        Unavailable: a technique cannot be switched here, or the workload has arrays that no library hands out.
+    """
+    arm = apply_levels("numpy", levels, partial(workload.build, setting, **options))
+    recorder = ArrayPass()
+    with change_libraries(partial(_record_library, recorder)):
+        recorded = apply_levels("numpy", levels, partial(workload.build, setting, **options))
+
+    def run(step_s: float) -> ArrayPass:
+        recorder.forget(step_s)
+        recorded.step()
+        return deepcopy(recorder)
+
+    with closing(arm), arm.enter(), closing(recorded):
+        found = _profile_arm(arm, run)
+    if not any(each.calls for each in found.operators if ".py:" not in each.name):
+        raise Unavailable(f"no array operation of {workload.name} can be recorded: it makes its arrays by itself")
+    return found
+
+
 def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, levels: Levels) -> Profile:
     """Run an array program with NumPy, with techniques at these levels, and return what the passes show.
 
@@ -44,11 +72,26 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
         BadInput: the function returned something other than an array program, or one that cannot run.
     """
     arm = apply_levels("numpy", levels, partial(build_array_program, build, setting))
+    program, xp = build(), find_library("numpy").xp
+    arrays = list(tree_leaves(arm.inputs()))
+
+    def run(step_s: float) -> ArrayPass:
+        found = ArrayPass(whole_s=step_s)
+        copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
+        program.step(xp, *(RecordingArray.of(each, found) for each in copies))
+        return found
+
     with arm.enter():
-        first_s = time_first(arm.step)
-        step_s, faults = time_steps(arm.step, *STEPS)
-        passes = _record_passes(build(), arm, step_s)  # which take longer than a step, by what recording takes
-        functions = _profile_functions(arm) if np.mean([each.outside for each in passes]) > OUTSIDE else ()
+        return _profile_arm(arm, run)
+
+
+def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
+    """Time an arm, record its passes by ``run``, which takes the seconds of a step, and profile its functions."""
+    first_s = time_first(arm.step)
+    step_s, faults = time_steps(arm.step, *STEPS)
+    # A recorded pass takes longer than a step, by what recording takes.
+    passes = repeat_pass(lambda: run(step_s), step_s, PASSES, LONGEST_S)
+    functions = _profile_functions(arm) if np.mean([each.outside for each in passes]) > OUTSIDE else ()
     pools = threadpoolctl.threadpool_info()
     return Profile(
         framework="numpy",
@@ -61,7 +104,8 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
         cores=joblib.cpu_count(),
         first_s=first_s,
         page_faults=faults,
-        blind="numbers that are taken out of arrays, and what is done with them, count as Python",
+        blind="numbers that are taken out of arrays, and what is done with them, count as Python; recording adds some "
+        "microseconds to every operation",
     )
 
 
@@ -73,6 +117,24 @@ class ArrayPass(ProfilerPass):
     operations: Counter[str] = field(default_factory=Counter)
     precisions: dict[str, str] = field(default_factory=dict)
     depth: int = 0
+
+    def forget(self, whole_s: float) -> None:
+        """Begin another pass of a step that takes ``whole_s`` seconds."""
+        self.whole_s = whole_s
+        for counted in (self.seconds, self.calls, self.moved_bytes, self.operations, self.precisions):
+            counted.clear()
+
+    def watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function whose calls are recorded as one operation each, and whose results record what follows."""
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            plain, by_name = tree_map(arguments, _strip), tree_map(named, _strip)
+            with self.record(name, [*tree_leaves(plain)]) as results:
+                result = function(*plain, **by_name)
+                results += tree_leaves(result)
+            return tree_map(result, lambda part: RecordingArray.of(part, self))
+
+        return watched
 
     @contextmanager
     def record(self, name: str, arrays: list[Any]) -> Iterator[list[Any]]:
@@ -132,11 +194,7 @@ class RecordingArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run a function of NumPy's and record it."""
-        plain, named = tree_map(args, _strip), tree_map(kwargs, _strip)
-        with self.recorder.record(function.__name__, [*tree_leaves(plain)]) as results:
-            result = function(*plain, **named)
-            results += tree_leaves(result)
-        return tree_map(result, lambda part: RecordingArray.of(part, self.recorder))
+        return self.recorder.watch(function.__name__, function)(*args, **kwargs)
 
     def __setitem__(self, place: Any, value: Any) -> None:
         value, place = _strip(value), tree_map(place, _strip)
@@ -150,17 +208,27 @@ def _strip(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, RecordingArray) else value
 
 
-def _record_passes(program: ArrayProgram, arm: Arm, step_s: float) -> list[ArrayPass]:
-    xp = find_library("numpy").xp
-    arrays = list(tree_leaves(arm.inputs()))
+def _record_library(recorder: ArrayPass, library: ArrayLibrary) -> ArrayLibrary:
+    """Return an array library whose arrays, random numbers, image functions and fused kernels are recorded."""
 
-    def run() -> ArrayPass:
-        found = ArrayPass(whole_s=step_s)
-        copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
-        program.step(xp, *(RecordingArray.of(each, found) for each in copies))
-        return found
+    def send(array: np.ndarray) -> Any:
+        return RecordingArray.of(library.send(array), recorder)
 
-    return repeat_pass(run, step_s, PASSES, LONGEST_S)
+    def uniform(seed: int) -> Callable[[tuple[int, ...]], Any]:
+        return recorder.watch("random", library.uniform(seed))
+
+    def find_images() -> Any:
+        images = library.find_images()
+        names = [name for name in dir(images) if not name.startswith("_")]
+        return SimpleNamespace(**{name: recorder.watch(name, getattr(images, name)) for name in names})
+
+    def fuse(name: str, formula: Callable[..., Any], element: str) -> Callable[..., Any]:
+        assert library.fuse is not None
+        return recorder.watch(f"{name}, fused", library.fuse(name, formula, element))
+
+    return replace(
+        library, send=send, uniform=uniform, find_images=find_images, fuse=None if library.fuse is None else fuse
+    )
 
 
 def _profile_functions(arm: Arm) -> tuple[OperatorTime, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from accelbench.explain.causes import Cause, find_nearest_ceiling, find_recipes,
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
-from accelbench.text import format_table, hyphenate, join_names
+from accelbench.text import format_table, hyphenate, join_names, join_sentences
 from accelbench.units import count, minutes, percent, plural, ratio, seconds, significant, size
 
 OPERATORS = 10
@@ -90,11 +90,6 @@ def as_text(explanation: Explanation) -> str:
 def as_markdown(explanation: Explanation) -> str:
     """Return the explanation to paste into an issue or a page."""
     return "\n".join(_write_lines(explanation, heading=lambda text: f"**{text}**", fence=("```",)))
-
-
-def join_sentences(sentences: Iterable[str]) -> str:
-    """Return a paragraph of sentences that begin in lower case and have no full stop."""
-    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
 def format_speedup(effect: Effect) -> str:

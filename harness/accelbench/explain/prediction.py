@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from accelbench.explain.profile import Profile, StepShare
+from accelbench.schema.run_explanation import highest_speedup
 from accelbench.text import format_table, hyphenate
 from accelbench.units import percent, speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
+DECOMPOSITIONS = ("svd", "qr", "cholesky", "eigh", "eig", "solve", "inv", "lstsq")  # NumPy's, in LAPACK over BLAS
 OF_IMAGES = ("conv", "pool", "batch_norm")  # operators that read channels
 UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profile does not show
 
@@ -31,7 +33,7 @@ class Prediction:
     @property
     def at_most(self) -> float:
         """The highest speedup that the interval of the share allows."""
-        return 1 / (1 - self.share.high) if self.share.high < 1 else math.inf
+        return highest_speedup(self.share.high)
 
 
 def predict(profile: Profile) -> list[Prediction]:
@@ -44,12 +46,16 @@ def _predict_arrays(profile: Profile) -> list[Prediction]:
     arrays = _sum_operators(profile, lambda name: ".py:" not in name)
     found = [
         Prediction(techniques=("dtype",), touches="array operations", share=arrays),
+        Prediction(
+            techniques=("expression_compiler", "in_place", "blocking", "thread_pool"),
+            touches="array operations other than linear algebra",
+            share=_sum_operators(profile, lambda name: ".py:" not in name and not _is_linear_algebra(name)),
+        ),
         Prediction(techniques=("larger arrays", "Numba"), touches="Python", share=profile.outside or UNKNOWN),
     ]
     if profile.threads < profile.cores:
-        found.append(
-            Prediction(techniques=("threads",), touches="products", share=_sum_operators(profile, _is_product))
-        )
+        algebra = _sum_operators(profile, _is_linear_algebra)
+        found.append(Prediction(techniques=("threads",), touches="linear algebra", share=algebra))
     return found
 
 
@@ -95,8 +101,20 @@ def _predict_training(profile: Profile) -> list[Prediction]:
 PREDICTED = {"numpy": _predict_arrays, "torch": _predict_training, "tensorflow": _predict_keras}
 
 
+def predictable_techniques(framework: str) -> frozenset[str]:
+    """Return the techniques of which a profile of a framework's programs may say anything."""
+    if framework not in PREDICTED:
+        return frozenset()
+    anything = Profile(framework=framework, device="cpu", seconds=1.0, items=1.0, threads=1, cores=2, update=UNKNOWN)
+    return frozenset(name for each in predict(anything) for name in each.techniques)
+
+
 def _is_product(name: str) -> bool:
     return any(part in name.lower() for part in PRODUCTS)
+
+
+def _is_linear_algebra(name: str) -> bool:
+    return _is_product(name) or name in DECOMPOSITIONS
 
 
 def _sum_operators(profile: Profile, is_one: Callable[[str], bool]) -> StepShare:

@@ -6,6 +6,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, TypeVar
 
 from accelbench.explain.profile import OperatorTime, StepShare
@@ -72,13 +73,16 @@ def repeat_pass(run: Callable[[], _Pass], step_s: float, most: int, most_s: floa
 
 
 def average_operators(passes: Sequence[ProfilerPass]) -> list[OperatorTime]:
-    """Return the mean of every operator's calls and time, those with most time first."""
+    """Return every operator's mean number of calls and its median time, those with most time first.
+
+    A pass that another process disturbed moves the median little.
+    """
     names = dict.fromkeys(name for each in passes for name in each.seconds)
     found = [
         OperatorTime(
             name=name,
             calls=sum(each.calls[name] for each in passes) / len(passes),
-            seconds=sum(each.seconds.get(name, 0.0) for each in passes) / len(passes),
+            seconds=median(each.seconds.get(name, 0.0) for each in passes),
             share=StepShare.of([each.seconds.get(name, 0.0) / each.whole_s for each in passes]),
         )
         for name in names

@@ -19,10 +19,12 @@ from accelbench.core import (
     Setting,
     Trial,
     Workload,
+    environment_of,
     find_technique,
     find_workload,
     register_techniques,
 )
+from accelbench.core.workload import Size
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
@@ -33,6 +35,7 @@ from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
+from accelbench.text import join_names
 
 PARTS_SHARE = 0.6  # of the time that the profile leaves; the rest goes to what may help
 OVERHEAD = 1.6  # times its measuring, that an arm takes with its build and its checks
@@ -41,7 +44,7 @@ LONGEST = 1.15  # times the budget, after which measuring is cut short
 PAIRS = 10  # that an arm gets at least: eight of one sign are the fewest that an interval at 99 % takes
 PRECISE = 0.04  # half-width of an interval at which an arm gets no more pairs
 SOON_S = 0.2  # of an iteration, from which parts are taken off
-SUITE_FRAMEWORKS = ("torch", "tensorflow")  # whose workloads of the suite are profiled
+PROFILED = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy"}  # whose workloads have a profiler
 ZONE = 0.02  # speedups within it count as the same
 
 
@@ -50,7 +53,8 @@ class ExplanationRequest:
     """What a user asks for: a program, how many seconds the answer may take, and what an hour of the machine costs.
 
     ``workload`` is a user's program, or one of the suite's; ``fixed`` techniques have one level, and ``options`` are
-    the workload's own.
+    the workload's own. It runs in its first framework, unless ``runs_in`` names another of them; ``size`` is that of a
+    workload of the suite.
     """
 
     workload: Workload
@@ -59,16 +63,18 @@ class ExplanationRequest:
     budget_s: float = 120.0
     price_per_hour: float | None = None
     seed: int = 0
+    size: Size = "small"
+    runs_in: str = ""
 
     @property
     def framework(self) -> str:
         """The program's framework."""
-        return self.workload.frameworks[0]
+        return self.runs_in or self.workload.frameworks[0]
 
     @property
     def setting(self) -> Setting:
         """The setting in which the program is built for its profile."""
-        return Setting(seed=self.seed, cores=cpu_count())
+        return Setting(size=self.size, seed=self.seed, cores=cpu_count())
 
     @property
     def build(self) -> Callable[[], Any]:
@@ -93,11 +99,11 @@ class ExplanationRequest:
         work = self.workload
         if work.is_program:
             return partial(_profile_program, self.framework, self.build)
-        if self.framework in SUITE_FRAMEWORKS:
+        if self.framework in PROFILED:
             return partial(_profile_workload, self.framework, work.name, self.fixed, self.options)
         raise BadInput(
-            f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of PyTorch and "
-            "TensorFlow"
+            f"{work.name} runs in {self.framework}; of the suite's workloads, explain takes those of "
+            f"{join_names([*PROFILED.values()])}"
         )
 
 
@@ -129,8 +135,8 @@ def _explain(
     profiler = request.profiler
     start_s = time.monotonic()
     report("profiling your program, in a process of its own")
-    with _start_workers(request.framework, pool) as (worker,):
-        profile = _profile_in(worker, profiler, request.setting)
+    with start_workers(request.framework, [request.fixed], pool) as (worker,):
+        profile = profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
         ceilings = pool.ceilings.get(request.framework, on_progress)
         pool.start(request.framework)  # whose worker ends where ceilings are measured
@@ -186,8 +192,8 @@ def profile_baseline(request: ExplanationRequest) -> Profile:
         Unavailable: the framework is not installed.
     """
     profiler = request.profiler
-    with _start_workers(request.framework) as (worker,):
-        return _profile_in(worker, profiler, request.setting)
+    with start_workers(request.framework, [request.fixed]) as (worker,):
+        return profile_in(worker, profiler, request.setting)
 
 
 def explain_technique(
@@ -208,11 +214,12 @@ def explain_technique(
     profiler = request.profiler
     with hold_machine(report), closing(Pool(Plan())) as pool:
         report("profiling your program, in a process of its own")
-        with _start_workers(request.framework, pool, profiles=2) as (first, second):
-            before = _profile_in(first, profiler, request.setting)
+        both = [request.fixed, {**request.fixed, name: level}]
+        with start_workers(request.framework, both, pool) as (first, second):
+            before = profile_in(first, profiler, request.setting)
             report(f"profiling it with {name} {level}")
             setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
-            after = _profile_in(second, profiler, setting, {name: level})
+            after = profile_in(second, profiler, setting, {name: level})
         report("timing both in pairs")
         measure = _PairedMeasurement(request, pool, before, on_progress)
         (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
@@ -223,17 +230,19 @@ def explain_technique(
 
 
 @contextmanager
-def _start_workers(framework: str, pool: Pool | None = None, profiles: int = 1) -> Iterator[list[Worker]]:
+def start_workers(framework: str, levels: Sequence[Levels], pool: Pool | None = None) -> Iterator[list[Worker]]:
     """Start a worker for each profile, and the pool's beside them, since an import takes seconds; yield the former.
 
-    All have imported the framework by then, so that no import disturbs a profile.
+    ``levels`` are those of the techniques of each profile; some need variables with which a worker starts. All have
+    imported the framework by then, so that no import disturbs a profile.
 
     Raises:
         Unavailable: a worker was lost, here or within the context.
     """
     with ExitStack() as stack:
         try:
-            workers = [stack.enter_context(closing(Worker(framework, {}))) for _ in range(profiles)]
+            environments = [environment_of(framework, each) for each in levels]
+            workers = [stack.enter_context(closing(Worker(framework, each))) for each in environments]
             if pool is not None:
                 pool.start(framework)
             for worker in workers:
@@ -243,7 +252,7 @@ def _start_workers(framework: str, pool: Pool | None = None, profiles: int = 1) 
             raise Unavailable(f"{framework}: {lost}") from None
 
 
-def _profile_in(
+def profile_in(
     worker: Worker, profiler: Callable[..., Profile], setting: Setting, levels: Levels | None = None
 ) -> Profile:
     """Profile a program in a worker, and end the worker: a profiler may stay attached to its process."""
@@ -255,10 +264,13 @@ def _profile_in(
 def _profile_workload(
     framework: str, name: str, fixed: Levels, options: Mapping[str, Any], setting: Setting, levels: Levels
 ) -> Profile:
+    profile_workload: Callable[..., Profile]
     if framework == "torch":
         from accelbench.explain.torch_profile import profile_workload
-    else:
+    elif framework == "tensorflow":
         from accelbench.explain.tensorflow_profile import profile_workload
+    else:
+        from accelbench.explain.array_profile import profile_workload
 
     return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.explain.explanation import format_speedup, join_sentences, without_infinity
+from accelbench.explain.explanation import format_speedup, without_infinity
 from accelbench.explain.parts import StepPart
 from accelbench.explain.prediction import Prediction
 from accelbench.explain.profile import Profile
-from accelbench.text import format_table, list_some
+from accelbench.explained_run import CHANGE_HEADINGS, list_change_cells
+from accelbench.schema.run_explanation import OperatorChange
+from accelbench.text import format_table, join_names, join_sentences, list_some
 from accelbench.units import count, plural, seconds, speedup
 
 LISTED = 10  # operators
@@ -19,22 +21,6 @@ NAMED_SHARE = 0.02  # of the time, from which a difference is worth a word
 MANY_FAULTS, FAULTS_TIMES = 100, 2
 SHOWN = 3
 SLOW_START = 2.0  # times a later iteration
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperatorChange:
-    """An operator's seconds per iteration and its calls, without a technique and with it."""
-
-    name: str
-    before_s: float
-    after_s: float
-    calls_before: float
-    calls_after: float
-
-    @property
-    def added_s(self) -> float:
-        """The seconds that the technique adds; negative if it saves some."""
-        return self.after_s - self.before_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +37,14 @@ class TechniqueExplanation:
     prediction: Prediction | None = None
 
     @property
+    def scale(self) -> float:
+        """By what the times with the technique are multiplied to be those of as many items as without it."""
+        return self.before.items / self.after.items if self.after.items else 1.0
+
+    @property
     def changes(self) -> list[OperatorChange]:
         """The operators, and what lies outside of them, those first whose time changes most."""
-        scale = self.before.items / self.after.items if self.after.items else 1.0
+        scale = self.scale
         before = {each.name: each for each in self.before.operators}
         after = {each.name: each for each in self.after.operators}
         found = [
@@ -77,8 +68,9 @@ def reasons_as_json(reasons: TechniqueExplanation) -> dict[str, Any]:
 
 def reasons_as_text(reasons: TechniqueExplanation) -> str:
     """Return the reasons for a terminal."""
-    paragraph = join_sentences(_write_sentences(reasons))
-    return "\n".join([_state_speedup(reasons), "", paragraph, "", _make_table(reasons)])
+    paragraph = join_sentences(write_reasons(reasons))
+    table = format_table(list_change_cells(reasons.changes[:LISTED]), CHANGE_HEADINGS)
+    return "\n".join([_state_speedup(reasons), "", paragraph, "", table])
 
 
 def _state_speedup(reasons: TechniqueExplanation) -> str:
@@ -89,21 +81,24 @@ def _state_speedup(reasons: TechniqueExplanation) -> str:
     return f"{reasons.workload} with {part.name}: {speed} as fast, {part.effect.verdict}."
 
 
-def _write_sentences(reasons: TechniqueExplanation) -> Iterator[str]:
+def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
     """Yield what the two profiles, and what the program did meanwhile, say of the effect."""
     before, after = reasons.before, reasons.after
     least_s = NAMED_SHARE * before.seconds
     saving = [each for each in reasons.changes if each.added_s < -least_s and each.calls_after]
     gone = [each for each in reasons.changes if each.added_s < -least_s and not each.calls_after]
     adding = [each for each in reasons.changes if each.added_s > least_s]
+    unseen = [name for name, profile in (("without it", before), ("with it", after)) if not profile.operators]
+    if unseen:
+        yield f"the profiler sees no operators {join_names(unseen)}"
     if saving:
         yield f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}"
-    if adding:
+    if adding and before.operators:
         yield f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}"
     if gone:
         names = list_some([f"{each.name} ({seconds(each.before_s)})" for each in gone], SHOWN)
         yield f"operators that no longer run, or where the profiler does not look: {names}"
-    if not saving and not adding and not gone:
+    if not (unseen or saving or adding or gone):
         yield "no operator's time changes enough to name it"
     casts_s = sum(each.added_s for each in reasons.changes if each.name in CASTS)
     if casts_s > least_s:
@@ -161,17 +156,3 @@ def _compare_with_prediction(reasons: TechniqueExplanation, prediction: Predicti
 
 def _describe_change(change: OperatorChange) -> str:
     return f"{change.name} ({seconds(change.before_s)} → {seconds(change.after_s)})"
-
-
-def _make_table(reasons: TechniqueExplanation) -> str:
-    rows = [
-        (
-            each.name,
-            seconds(each.before_s),
-            seconds(each.after_s),
-            f"{'+' if each.added_s > 0 else '−'}{seconds(abs(each.added_s))}",
-            f"{count(round(each.calls_before))} → {count(round(each.calls_after))}",
-        )
-        for each in reasons.changes[:LISTED]
-    ]
-    return format_table(rows, ("operator", "without", "with", "difference", "calls"))

@@ -42,6 +42,7 @@ from accelbench.report.statements import (
 from accelbench.report.summary import as_markdown
 from accelbench.report.tables import matrices, tabulate_effects, tabulate_overview
 from accelbench.report.verdicts import count_comparisons
+from accelbench.report.why_section import explain_effects
 from accelbench.results import Findings, Result
 from accelbench.results.certificates import MachineCertificates
 from accelbench.schema.result import DISBELIEVED
@@ -87,6 +88,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
         figures=figures,
         general_figures=[figure for figure in figures if figure.about not in with_section],
         general_thresholds=[each.sentence for each in limits if each.about not in with_section],
+        why=explain_effects(findings, anchors),
         techniques=techniques,
         workloads=workload_sections(chosen, run.trials, anchors, around),
         effects=tabulate_effects(findings.effect_rows),
@@ -195,6 +197,7 @@ def _around(
 def _figures(page: Content) -> Iterator[FigureWithData]:
     for part in page["runs"]:
         yield from part["figures"]
+        yield from part["why"].figures if part["why"] else ()
     for section in filter(None, (page["beside"], page["over_time"])):
         yield from section.figures
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accelbench import units
+from accelbench.explained_run import count_predictions, name_effect, state_effect
 from accelbench.report.certificate import NO_CERTIFICATE, describe_certificate, describe_changes
 from accelbench.report.labels import describe_caches, format_taken, unique_labels
 from accelbench.report.machine import describe_machine
@@ -19,7 +20,8 @@ from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.certificates import MachineCertificates
 from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
-from accelbench.text import format_baseline, format_case, format_place
+from accelbench.schema.run_explanation import list_predictions, list_reasons
+from accelbench.text import format_baseline, format_case, format_place, join_sentences
 
 if TYPE_CHECKING:
     from accelbench.report.history_section import HistorySection
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # Rows that one reads in a pull request, and ladders and their rungs.
 _MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4
 _MOST_LADDERS, _MOST_RUNGS = 4, 12
+_MOST_REASONS, _MOST_SENTENCES = 5, 2
 
 
 _DOUBTFUL = " †"  # behind the speedup of an effect about which the page has a doubt
@@ -83,8 +86,22 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         bottlenecks=[each.sentence for each in findings.bottlenecks[:_MOST_BOTTLENECKS]],
         ladders=[_summarize_ladder(each) for each in findings.ladders[:_MOST_LADDERS]],
         bundles=[each.sentence for each in findings.attributions[:_MOST_BUNDLES]],
+        why=_summarize_reasons(findings),
         certificate=_describe_certificate(result, certificates),
     )
+
+
+def _summarize_reasons(findings: Findings) -> list[str]:
+    """Return in sentences why effects surprise, and how many keep to what profiles allow."""
+    explanation = findings.result.explanation
+    if explanation is None:
+        return []
+    reasons, predictions = list_reasons(explanation, findings.run), list_predictions(explanation, findings.run)
+    sentences = [
+        f"{name_effect(found)}: {state_effect(found)}. {join_sentences(explained.sentences[:_MOST_SENTENCES])}"
+        for explained, found in reasons[:_MOST_REASONS]
+    ]
+    return [*sentences, *([count_predictions(predictions)] if predictions else [])]
 
 
 def _describe_counts(run: Run, found: Sequence[Row]) -> str:

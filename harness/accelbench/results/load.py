@@ -11,9 +11,10 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.locations import Entry, ResultStore, open_store
+from accelbench.locations import Entry, ResultStore, address_beside, open_store, read_if_present
 from accelbench.schema.result import Run
 from accelbench.schema.result_json import PARTS, from_json
+from accelbench.schema.run_explanation import SUFFIX, RunExplanation, from_bytes
 from accelbench.schema.safe_json import document_in, printable, unreadable_in_one_line
 
 _NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")
@@ -24,7 +25,8 @@ class Result:
     """One result file: the run in it, and the file's own name, number and time.
 
     ``path`` is where it lies, which may be a URL. ``name`` is the file's stem without its ``number``; ``taken`` is None
-    where the file does not record it.
+    where the file does not record it. ``explanation`` is the one kept beside the file, as far as it was asked for: see
+    `find_explanation`.
     """
 
     path: str
@@ -32,6 +34,7 @@ class Result:
     number: int
     taken: datetime | None
     run: Run
+    explanation: RunExplanation | None = None
 
 
 def number_of(path: PurePath) -> int:
@@ -136,6 +139,18 @@ def find_newest(location: Path | str) -> Found:
         except UnreadableResult as error:
             unreadable.append(error)
     raise nothing_in(storage.location, unreadable)
+
+
+def find_explanation(address: str) -> RunExplanation | None:
+    """Return the explanation that is kept beside a result file at a path or a URL, None without one.
+
+    Raises:
+        BadInput: the URL cannot be reached.
+        UnreadableResult: it is truncated, of a newer schema or no explanation.
+    """
+    beside = address_beside(address, SUFFIX)
+    data = read_if_present(beside)
+    return None if data is None else from_bytes(data, source=beside)
 
 
 def document_at(address: str, *names: str) -> dict[str, Any]:

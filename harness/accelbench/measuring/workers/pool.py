@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
-from accelbench.core import Host, Levels, OnProgress, Plan, Trial, find_technique
+from accelbench.core import Host, Levels, OnProgress, Plan, Trial, environment_of
 from accelbench.errors import AccelbenchError
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.trial_result import OVERHEAD, TimeLedger, TrialResult
@@ -244,7 +244,4 @@ def _by_environment(trial: Trial, places: Iterable[int]) -> list[tuple[dict[str,
 
 
 def _environment(trial: Trial, levels: Levels) -> dict[str, str]:
-    """Return the variables with which an arm's worker must start."""
-    switched = [*trial.fixed.items(), *levels.items()]
-    techniques = [(find_technique(trial.framework, name), level) for name, level in switched]
-    return {key: text for technique, level in techniques for key, text in technique.environment.get(level, {}).items()}
+    return environment_of(trial.framework, {**trial.fixed, **levels})

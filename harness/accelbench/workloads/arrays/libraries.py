@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -109,7 +110,23 @@ def find_library(name: str, *, elementwise: bool = False) -> ArrayLibrary:
     check_choice(name, _LIBRARIES, "array library")
     if name in FUSED and not elementwise:
         raise Unavailable(reason("not-elementwise"))
-    return _LIBRARIES[name]()
+    library = _LIBRARIES[name]()
+    for change in _CHANGES:
+        library = change(library)
+    return library
+
+
+@contextmanager
+def change_libraries(change: Callable[[ArrayLibrary], ArrayLibrary]) -> Iterator[None]:
+    """Have `find_library` return changed libraries within the context, such as those that a profiler watches."""
+    _CHANGES.append(change)
+    try:
+        yield
+    finally:
+        _CHANGES.remove(change)
+
+
+_CHANGES: list[Callable[[ArrayLibrary], ArrayLibrary]] = []
 
 
 def check_elements(setting: Setting, elements: object, *, small: int) -> int:
