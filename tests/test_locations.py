@@ -10,7 +10,7 @@ from runs import arm, run, save, trial
 from accelbench.errors import BadInput
 from accelbench.history import index
 from accelbench.history.index import load_history
-from accelbench.locations import default_results, join_location, open_store
+from accelbench.locations import address_beside, default_results, join_location, open_store, read_if_present
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 
@@ -176,3 +176,24 @@ def test_without_settings_results_lie_where_the_last_run_was_saved(tmp_path, mon
     newest = save(SIMPLE, tmp_path / "results" / "machine" / "0001_quick.json")
     os.utime(newest, (2e9, 2e9))
     assert default_results() == "results"
+
+
+@pytest.mark.parametrize(
+    ("address", "beside"),
+    [
+        ("m/0001_a.json", "m/0001_a.explained"),
+        ("s3://bucket/m/0001_a.json", "s3://bucket/m/0001_a.explained"),
+        ("zip://0001_a.json::s3://bucket/runs.zip", "zip://0001_a.explained::s3://bucket/runs.zip"),
+    ],
+)
+def test_what_is_kept_beside_a_run_has_its_name(address, beside):
+    assert address_beside(address, ".explained") == beside
+
+
+def test_a_file_is_read_wherever_it_lies_if_it_is_there(bucket, tmp_path):
+    bucket("m/0001_a.json")
+    (tmp_path / "near.json").write_bytes(b"{}")
+    assert read_if_present("memory://bucket/m/0001_a.json").startswith(b"{")
+    assert read_if_present("memory://bucket/m/0002_b.json") is None
+    assert read_if_present(str(tmp_path / "near.json")) == b"{}"
+    assert read_if_present(str(tmp_path / "far.json")) is None

@@ -130,7 +130,7 @@ def as_text(explanation: RunExplanation, run: Run) -> str:
 
 def as_markdown(explanation: RunExplanation, run: Run) -> str:
     """Return the explanation to paste into an issue or a page."""
-    return "\n".join(_write_lines(explanation, run, heading=lambda text: f"**{text}**", fence=("```text",)))
+    return "\n".join(_write_lines(explanation, run, heading=lambda text: f"**{text}**", fence="```"))
 
 
 def as_json(explanation: RunExplanation, run: Run) -> dict[str, Any]:
@@ -156,18 +156,31 @@ def _measured_as_json(found: EffectOfRun) -> dict[str, Any]:
     return {"workload": found.trial.workload, "framework": found.trial.framework, "measured": measured}
 
 
-def _write_lines(
-    explanation: RunExplanation, run: Run, heading: Callable[[str], str], fence: tuple[str, ...] = ()
+def write_effect(
+    explained: ExplainedEffect | str, found: EffectOfRun, heading: Callable[[str], str], fence: str = ""
 ) -> Iterator[str]:
-    ending = ("```",) if fence else ()
+    """Yield the lines about one effect: what it is, why, and its operators; or a text why it is not explained."""
+    yield heading(f"{name_effect(found)}: {state_effect(found)}")
+    if isinstance(explained, str):
+        yield from ("", f"Not profiled: {explained}.", "")
+        return
+    yield from ("", write_paragraph(explained, found), "")
+    yield from _fence(format_table(list_change_cells(explained.operators), CHANGE_HEADINGS), fence)
+
+
+def _fence(table: str, fence: str) -> Iterator[str]:
+    yield from (f"{fence}text", table, fence, "") if fence else (table, "")
+
+
+def _write_lines(
+    explanation: RunExplanation, run: Run, heading: Callable[[str], str], fence: str = ""
+) -> Iterator[str]:
     for explained, found in list_reasons(explanation, run):
-        yield heading(f"{name_effect(found)}: {state_effect(found)}")
-        yield from ("", write_paragraph(explained, found), "")
-        yield from (*fence, format_table(list_change_cells(explained.operators), CHANGE_HEADINGS), *ending, "")
+        yield from write_effect(explained, found, heading, fence)
     if predictions := list_predictions(explanation, run):
         yield heading("What profiles of the baselines allow, beside what was measured")
         yield from ("", f"{count_predictions(predictions)} {MEANING}", "")
-        yield from (*fence, format_table(list_prediction_cells(predictions), PREDICTION_HEADINGS), *ending, "")
+        yield from _fence(format_table(list_prediction_cells(predictions), PREDICTION_HEADINGS), fence)
     yield from list_gaps(explanation)
     parts = plural(len(explanation.reasons), "effect")
     yield f"{parts} explained in {minutes(explanation.spent_s)}."

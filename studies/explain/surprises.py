@@ -1,8 +1,8 @@
-"""Says why effects are surprising: `python -m studies.explain.surprises RESULT` (ten minutes).
+"""Says why effects are surprising: `python -m studies.explain.surprises RESULT` (three minutes).
 
-Each effect of the list is measured again beside two profiles, without the technique and with it. What
-`accelbench explain --technique` says of it stands beside the effect in the run. With --write the texts are put into
-studies/explain_evaluation.md.
+Each effect of the list is explained by two profiles, without the technique and with it, as `accelbench explain RESULT`
+explains those that it chooses by itself. With --write the texts are put into studies/explain_evaluation.md, where they
+are checked by hand.
 """
 
 from __future__ import annotations
@@ -11,19 +11,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
-from accelbench.core import find_workload
-from accelbench.errors import AccelbenchError
-from accelbench.explain import ExplanationRequest, explain_technique, reasons_as_text
+from accelbench.explain import explain_effects
+from accelbench.explained_run import write_effect
 from accelbench.results import find_results
 from accelbench.schema.result import ArmRecord, TrialRecord
-from accelbench.text import format_case, format_levels
-from accelbench.units import ratio
 from studies.marked_tables import write_tables
 
 PAGE = Path(__file__).parents[1] / "explain_evaluation.md"
-BUDGET_S = 20.0
 
 # Workload, technique and level of effects that practitioners would not expect, or not so large.
 SURPRISES = (
@@ -41,37 +36,15 @@ SURPRISES = (
 )
 
 
-def find_surprises(trials: Sequence[TrialRecord]) -> Iterator[tuple[TrialRecord, ArmRecord, str, str]]:
-    """Yield the trial and the arm of each effect of the list that the run has, with the technique and its level."""
+def find_surprises(trials: Sequence[TrialRecord]) -> Iterator[tuple[TrialRecord, ArmRecord]]:
+    """Yield the trial and the arm of each effect of the list that the run has."""
     for workload, name, level in SURPRISES:
         for trial in trials:
             if (trial.workload, trial.techniques) == (workload, [name]):
                 arm = next((each for each in trial.arms if each.levels == {name: level}), None)
                 if arm is not None and arm.effect is not None:
-                    yield trial, arm, name, level
+                    yield trial, arm
                     break
-
-
-def explain_effect(trial: TrialRecord, arm: ArmRecord, name: str, level: str) -> Iterator[str]:
-    """Yield the lines about one effect."""
-    effect = arm.effect
-    assert effect is not None
-    case = format_case(workload=trial.workload, problem=trial.problem, fixed=trial.fixed)
-    yield f"### {case}: {format_levels({name: level})}"
-    yield ""
-    yield f"In the run: {ratio(effect.speedup, effect.low, effect.upper)}, {effect.verdict}."
-    request = ExplanationRequest(
-        workload=find_workload(trial.workload), fixed=trial.fixed, options=trial.problem, budget_s=BUDGET_S
-    )
-    try:
-        text = reasons_as_text(explain_technique(request, name, level))
-    except AccelbenchError as error:
-        text = str(error)
-    yield ""
-    yield "```text"
-    yield text.rstrip()
-    yield "```"
-    yield ""
 
 
 def main() -> None:
@@ -82,8 +55,8 @@ def main() -> None:
     options = parser.parse_args()
     (result,) = find_results(options.result).results
     lines: list[str] = []
-    for found in find_surprises(result.run.trials):
-        lines += explain_effect(*found)
+    for found, explained in explain_effects(result.run, find_surprises(result.run.trials)):
+        lines += write_effect(explained, found, heading=lambda text: f"### {text}", fence="```")
     if options.write:
         write_tables(PAGE, "surprises", lines)
     else:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from explanations import explained_run, explanation
+from runs import save
 
 from accelbench.cli import main
 
@@ -90,3 +92,67 @@ def test_a_prediction_ranks_techniques_from_the_profile_alone(accelbench, tmp_pa
     first = result.stdout.splitlines()[2]
     assert first.startswith("workers, loading")
     assert "waiting for the loader" in first
+
+
+@pytest.fixture
+def a_run(tmp_path, monkeypatch) -> Path:
+    """A run, of which profiles show the same at once."""
+
+    def explain_run(run, budget_s, *, report):
+        report(f"profiling {len(run.trials)} trials")
+        return explanation(spent_s=budget_s)
+
+    monkeypatch.setattr("accelbench.explain.explain_run", explain_run)
+    return save(explained_run(), tmp_path / "results" / "m" / "0007_quick.json")
+
+
+@pytest.mark.parametrize("name", ["results/m/0007_quick.json", "results", "7", "latest"])
+def test_a_run_is_explained_and_the_answer_is_kept_beside_it(accelbench, a_run, name):
+    result = accelbench(name)
+    assert result.exit_code == 0, result.output
+    assert "amp fp16 on mlp-train (torch): 0.107× (0.101–0.112), slower" in result.stdout
+    assert "explained in 10 min 00 s" in result.stdout
+    assert "0007_quick.explained; accelbench report shows it" in result.stderr
+    assert a_run.with_suffix(".explained").is_file()
+
+
+def test_what_is_kept_is_on_the_page_of_the_run(accelbench, a_run):
+    accelbench(str(a_run))
+    report = CliRunner().invoke(main, ["report", str(a_run), "--format", "markdown"])
+    assert "amp fp16 on mlp-train (torch): 0.107× (0.101–0.112), slower" in report.stdout
+
+
+def test_a_run_is_explained_for_a_program_and_for_a_page(accelbench, a_run):
+    assert json.loads(accelbench(str(a_run), "--json").stdout)["reasons"][0]["workload"] == "mlp-train"
+    assert "**amp fp16 on mlp-train" in accelbench(str(a_run), "--format", "markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--predict"], "is a run, of which everything is explained; leave out all options but --budget"),
+        (["--technique", "amp=bf16"], "leave out all options but --budget"),
+        (["--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+    ],
+)
+def test_options_that_mean_nothing_for_a_run_are_one_line(accelbench, a_run, arguments, words):
+    result = accelbench(str(a_run), *arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert words in line
+
+
+def test_a_run_of_another_machine_is_one_line(accelbench, tmp_path):
+    result = accelbench(str(save(explained_run(), tmp_path / "results" / "0001_a.json")))
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "the run was made on example-2c-8g, and this machine is" in line
+
+
+@pytest.mark.usefixtures("accelbench")
+def test_an_explanation_that_cannot_be_read_costs_a_report_one_line(a_run):
+    a_run.with_suffix(".explained").write_text("{")
+    report = CliRunner().invoke(main, ["report", str(a_run), "--format", "markdown"])
+    assert report.exit_code == 0
+    (line,) = report.stderr.splitlines()
+    assert "0007_quick.explained: not complete JSON" in line

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-import accelbench.techniques  # noqa: F401  fills the catalogue
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench import ArrayProgram
-from accelbench.core import Setting
-from accelbench.explain.array_profile import ArrayPass, RecordingArray, profile_array_program
+from accelbench.core import Setting, find_workload
+from accelbench.errors import Unavailable
+from accelbench.explain.array_profile import ArrayPass, RecordingArray, profile_array_program, profile_workload
 
 
 def step(xp, left, right):
@@ -56,7 +58,7 @@ def test_python_that_takes_most_of_the_time_is_named_with_its_line() -> None:
     profile = profile_array_program(build, Setting(), {})
     assert profile.outside is not None
     assert profile.outside.share > 0.5
-    assert "step (test_array_profile.py:12)" in {each.name for each in profile.operators}
+    assert f"step (test_array_profile.py:{step.__code__.co_firstlineno})" in {each.name for each in profile.operators}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -64,3 +66,41 @@ def test_a_technique_shows_in_the_precision(dtype: str) -> None:
     profile = profile_array_program(build, Setting(), {"dtype": dtype})
     product = next(each for each in profile.operators if each.name == "matmul")
     assert product.precision == {"float64": "fp64", "float32": "fp32"}[dtype]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Profiles that repeat little."""
+    monkeypatch.setattr("accelbench.explain.profiler_passes.TIMED_S", 0.01)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("name", "levels", "options", "operators"),
+    [
+        ("vector-add", {}, {"elements": 1000}, {"add": 1}),
+        ("heat", {}, {"elements": 1024}, {"roll": 32, "add": 32, "multiply": 16, "subtract": 8}),
+        ("monte-carlo", {}, {"elements": 1024}, {"random": 2, "exp": 1, "mean": 1}),
+        ("gaussian-blur", {}, {}, {"gaussian_filter": 1}),
+        ("distance-matrix", {"vectorise": "array"}, {}, {"subtract": 1, "multiply": 1, "sum": 1, "sqrt": 1}),
+        ("polynomial", {"expression_compiler": "numexpr"}, {"elements": 1000}, {"polynomial, fused": 1}),
+    ],
+)
+def test_a_workload_of_the_suite_is_recorded_through_its_array_library(name, levels, options, operators):
+    profile = profile_workload(find_workload(name), Setting(), levels, options)
+    calls = {each.name: each.calls for each in profile.operators}
+    assert {operator: calls.get(operator) for operator in operators} == operators
+    assert profile.items > 0
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_workload_whose_arrays_no_library_hands_out_says_so():
+    with pytest.raises(Unavailable, match="no array operation of ladder-chain can be recorded"):
+        profile_workload(find_workload("ladder-chain"), Setting(), {}, {})
+
+
+@pytest.mark.usefixtures("quick")
+def test_libraries_are_as_before_once_a_workload_is_profiled():
+    profile_workload(find_workload("vector-add"), Setting(), {}, {"elements": 1000})
+    arm = find_workload("vector-add").build(Setting(), elements=1000)
+    assert type(arm.step()) is np.ndarray

@@ -1,10 +1,15 @@
 """Finding and opening result files."""
 
 import pytest
+from explanations import explanation
+from pytest_benchmark.logger import Logger
+from pytest_benchmark.storage.file import FileStorage
 from runs import STORED, arm, run, save, trial
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.results import find_results
+from accelbench.history.index import load_history
+from accelbench.results import find_explanation, find_newest, find_results
+from accelbench.schema.run_explanation import to_bytes
 
 SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0)))
 
@@ -66,3 +71,25 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
 def test_the_stored_samples_are_found():
     names = [result.name for result in find_results(STORED.parent).results]
     assert names == ["run_whole_suite", "run_v1", "run_every_field"]
+
+
+@pytest.fixture
+def explained(tmp_path, monkeypatch):
+    """A run with its explanation beside it."""
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
+    path = save(SIMPLE, tmp_path / "results" / "m" / "0002_a.json")
+    path.with_suffix(".explained").write_bytes(to_bytes(explanation()))
+    return path
+
+
+def test_an_explanation_is_found_beside_its_run(explained):
+    assert find_explanation(str(explained)) == explanation()
+    assert find_explanation(str(explained.with_name("0001_b.json"))) is None
+
+
+def test_nothing_reads_an_explanation_as_a_run(explained):
+    folder = explained.parents[1]
+    for found in (find_results(folder), find_newest(folder)):
+        assert ([each.path for each in found.results], found.unreadable) == ([str(explained)], [])
+    assert list(load_history(folder).runs["number"]) == [2]
+    assert FileStorage(str(folder), Logger(), default_machine_id="m").query() == [explained]

@@ -11,9 +11,8 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench.advise.time_limit import TimeLimit
@@ -26,12 +25,15 @@ from accelbench.explain.profile import Profile
 from accelbench.explain.session import ExplanationRequest, profile_in, start_workers
 from accelbench.explain.why import LISTED, TechniqueExplanation, write_reasons
 from accelbench.machine_lock import hold_machine
+from accelbench.measuring.workers.process import Worker
 from accelbench.schema import environment
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.reasons import first_line
 from accelbench.schema.result import ArmRecord, Effect, Run, TrialRecord
 from accelbench.schema.run_explanation import (
     SCHEMA_VERSION,
+    Asked,
+    EffectOfRun,
     ExplainedEffect,
     PredictedEffect,
     RunExplanation,
@@ -100,7 +102,7 @@ class Question:
 
     trial: TrialRecord
     arm: ArmRecord
-    asked: Literal["slower", "surpassed"]
+    asked: Asked
     score: float
 
     @property
@@ -114,6 +116,8 @@ class Question:
 
 def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> RunExplanation:
     """Profile the baselines of a run, and both sides of the effects that surprise, in about ``budget_s`` seconds.
+
+    Ctrl-C ends it with what there is by then.
 
     Raises:
         BadInput: the run was made on another machine, or on images of the user's own.
@@ -133,8 +137,8 @@ def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> R
                         profiles.make(question.sides)
                 profiles.make(baselines)
                 profiles.repeat_disturbed()
-        except KeyboardInterrupt:
-            if not limit.is_over:
+        except KeyboardInterrupt:  # Ctrl-C keeps what there is by then
+            if not (limit.is_over or profiles.found):
                 raise
     predictions = [*predict_effects(run, profiles.found)]
     questions = [each for each in rank_questions(run, predictions) if not profiles.has_failed(each.sides)]
@@ -142,7 +146,7 @@ def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> R
     return RunExplanation(
         schema_version=SCHEMA_VERSION,
         machine=run.machine,
-        environment=here,
+        environment=replace(here, configuration=here.configuration | profiles.configuration),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         spent_s=time.monotonic() - start_s,
         predictions=predictions,
@@ -155,7 +159,7 @@ def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> R
 
 def explain_effects(
     run: Run, effects: Iterable[tuple[TrialRecord, ArmRecord]], *, report: Say = lambda _: None
-) -> Iterator[tuple[ArmRecord, ExplainedEffect | str]]:
+) -> Iterator[tuple[EffectOfRun, ExplainedEffect | str]]:
     """Explain effects of a run by two profiles each, however long it takes; a text says why one cannot be explained.
 
     Raises:
@@ -165,14 +169,13 @@ def explain_effects(
     with hold_machine(report):
         profiles = _ProfilesOfRun(run, report)
         for trial, arm in effects:
-            question = Question(trial=trial, arm=arm, asked="slower", score=0.0)
+            question = Question(trial=trial, arm=arm, asked="chosen", score=0.0)
             profiles.make(question.sides)
             profiles.repeat_disturbed()
             explained = next(_explain_questions([question], profiles.found), None)
-            yield (
-                arm,
-                explained or next(profiles.failures[each.key] for each in question.sides if not profiles.has(each)),
-            )
+            why = (profiles.failures[each.key] for each in question.sides if not profiles.has(each))
+            assert arm.effect is not None  # it is an effect
+            yield EffectOfRun(trial=trial, arm=arm, effect=arm.effect), explained or next(why)
 
 
 def require_profilable(run: Run, here: str) -> None:
@@ -296,14 +299,19 @@ def _describe_disturbance(sides: Sequence[ProfiledArm], profiles: Sequence[Profi
 
 
 class _ProfilesOfRun:
-    """Makes profiles of arms of a run while there is time, each once. ``found`` and ``failures`` are by their keys."""
+    """Makes profiles of arms of a run while there is time, each once. ``found`` and ``failures`` are by their keys.
+
+    ``configuration`` holds the versions of the frameworks.
+    """
 
     def __init__(self, run: Run, report: Say, *, end_s: float = math.inf) -> None:
         self.found: dict[str, Profile] = {}
         self.failures: dict[str, str] = {}
+        self.configuration: dict[str, str] = {}
         self._run, self._report, self._end_s = run, report, end_s
         self._spent_s, self._made = 0.0, 0
         self._again: dict[str, ProfiledArm] = {}
+        self._described: set[str] = set()
 
     def has(self, arm: ProfiledArm) -> bool:
         """Return whether an arm has its profile."""
@@ -355,6 +363,7 @@ class _ProfilesOfRun:
         try:
             levels = [{**arm.trial.fixed, **arm.levels} for arm, _, _ in calls]
             with start_workers(arms[0].trial.framework, levels) as workers:
+                self._describe(workers[0])
                 for worker, (arm, profiler, setting) in zip(workers, calls, strict=True):
                     self._report(f"profiling {arm.name}")
                     try:
@@ -366,6 +375,13 @@ class _ProfilesOfRun:
                 self._fail(arm, error)
         self._spent_s += time.monotonic() - start_s
         self._made += len(calls)
+
+    def _describe(self, worker: Worker) -> None:
+        """Record the versions of a worker's framework, once for each framework."""
+        if worker.framework not in self._described:
+            _, description, _ = worker.ask("describe")
+            self.configuration |= worker.interpreter.describe(worker.framework, description)
+            self._described.add(worker.framework)
 
     def _keep(self, arm: ProfiledArm, profile: Profile) -> None:
         """Keep a profile, unless another one of the arm was disturbed less."""

@@ -183,7 +183,7 @@ class Storage:
         """Hide runs from Git where the project names no folder for them, and elsewhere those without a name."""
         with suppress(OSError):  # saving will say it
             if configured_results(self._config.invocation_params.dir):
-                hide_from_git(folder, ".gitignore", f"*_{UNNAMED}.json", f"*{SUFFIX}")
+                hide_from_git(folder, ".gitignore", f"*_{UNNAMED}.*", f"*{SUFFIX}")
             else:
                 hide_from_git(folder if self.in_own_folder else self._host.storage.path, "*")
 

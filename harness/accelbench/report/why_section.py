@@ -30,6 +30,7 @@ from accelbench.schema.run_explanation import RunExplanation, list_predictions, 
 from accelbench.text import cross, format_case, format_levels
 from accelbench.units import percent, plural, ratio
 
+_FIRST = 6  # reasons that are listed at once; the others are folded
 _COLUMNS = [
     Column(heading="workload", format=read_text("workload"), shows="trial"),
     Column(heading="technique", format=read_text("technique")),
@@ -70,6 +71,16 @@ class WhySection:
     predictions: Table
     figures: list[FigureWithData]
     gaps: list[str]
+
+    @property
+    def first(self) -> list[EffectReason]:
+        """The most surprising effects."""
+        return self.reasons[:_FIRST]
+
+    @property
+    def others(self) -> list[EffectReason]:
+        """All other effects."""
+        return self.reasons[_FIRST:]
 
     def reasons_of_trial(self, trial: str) -> list[EffectReason]:
         """Return the reasons of the effects of a trial."""
@@ -122,7 +133,7 @@ def _tabulate(predictions: Sequence[Predicted]) -> Table:
             {
                 "trial": trial.id,
                 "workload": format_case(
-                    trial.framework, workload=trial.workload, problem=trial.problem, fixed=trial.fixed
+                    workload=trial.workload, problem=trial.problem, fixed=trial.fixed, framework=trial.framework
                 ),
                 "technique": format_levels(predicted.levels),
                 "touches": predicted.touches,

@@ -25,6 +25,7 @@ from accelbench.schema.safe_json import as_schema, document_in, printable, unrea
 SCHEMA_VERSION = 1
 SUFFIX = ".explained"
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Asked = Literal["slower", "surpassed", "chosen"]
 Calls = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
 
@@ -71,15 +72,17 @@ class OperatorChange:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedEffect:
-    """Why an arm of a trial is slower than its baseline, or faster than the profile allows, from a profile of both.
+    """Why an arm of a trial is slower or faster than its baseline, from a profile of both.
 
+    ``asked`` says what is in question: that it is slower, that it surpasses what the profile allows, or that somebody
+    chose it.
     ``sentences`` say it, without a full stop. ``operators`` are those whose time changes most. ``before_s`` and
     ``after_s`` are seconds of an iteration of the same items in the two processes, without a profiler.
     """
 
     trial: str
     levels: dict[str, str]
-    asked: Literal["slower", "surpassed"]
+    asked: Asked
     sentences: list[str]
     operators: list[OperatorChange]
     before_s: Seconds
