@@ -34,11 +34,14 @@ class StepShare:
 
     @classmethod
     def sum_of(cls, shares: Iterable[StepShare]) -> StepShare:
-        """Return the share of several parts together; its interval is that of parts which vary together."""
+        """Return the share of several parts together; its interval is that of parts which vary together.
+
+        Parts that overlap, or whose measuring takes time of its own, are all of it at most.
+        """
         listed = list(shares)
         return cls(
-            share=sum(each.share for each in listed),
-            low=sum(each.low for each in listed),
+            share=min(1.0, sum(each.share for each in listed)),
+            low=min(1.0, sum(each.low for each in listed)),
             high=min(1.0, sum(each.high for each in listed)),
         )
 

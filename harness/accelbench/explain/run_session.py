@@ -207,8 +207,8 @@ def predict_effects(run: Run, profiles: Mapping[str, Profile]) -> Iterator[Predi
                         trial=trial.id,
                         levels=arm.levels,
                         touches=prediction.touches,
-                        share=min(share.share, 1.0),
-                        low=min(share.low, 1.0),
+                        share=share.share,
+                        low=share.low,
                         high=share.high,
                     )
 
@@ -412,5 +412,7 @@ class _ProfilesOfRun:
         )
 
     def _fail(self, arm: ProfiledArm, error: Exception) -> None:
+        if self.has(arm):  # only its repetition failed
+            return
         why = first_line(error) or type(error).__name__
         self.failures[arm.key] = f"{arm.name}: {why[:MOST_CHARACTERS]}"
