@@ -2,7 +2,8 @@
 
 Every two runs of one machine are compared in every effect that both measured. Given are result files, or folders of
 them. The runs that were made before trials were measured in visits stand beside them, unless --before names others.
-The table is printed; with --write it is put into studies/interval_evaluation.md.
+A second table has the effects of the newest of these runs beside those of the newest run given. The tables are printed;
+with --write they are put into studies/interval_evaluation.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from accelbench.errors import BadInput
 from accelbench.results import Result, find_results
 from accelbench.schema.result import Effect
 from accelbench.text import format_levels
-from accelbench.units import count, percent
+from accelbench.units import count, percent, ratio
 from studies.marked_tables import write_tables
 
 PAGE = Path(__file__).with_name("interval_evaluation.md")
@@ -140,6 +141,32 @@ def table(groups: dict[str, list[Agreement]]) -> Iterator[str]:
             yield f"- {group}, {each.machine}: `{case.partition('|')[0]}`, {each.opposite[case]}"
 
 
+def side_by_side(before: Sequence[Result], after: Sequence[Result]) -> Iterator[str]:
+    """Yield the effects of the newest quick runs of one machine, those first whose verdicts turned."""
+    new = max(after, key=lambda result: result.number or 0)
+    old = max(
+        (each for each in before if (each.run.machine, each.name) == (new.run.machine, new.name)),
+        key=lambda result: result.number or 0,
+        default=None,
+    )
+    if old is None:
+        return
+    known, found = _effects(old), _effects(new)
+    rows = [(case, known[case], found[case]) for case in found if case in known]
+    turned = [row for row in rows if row[1].verdict != row[2].verdict]
+    opposite = sum({one.verdict, other.verdict} == {"faster", "slower"} for _, one, other in turned)
+    yield (
+        f"{Path(old.path).name} beside {Path(new.path).name} of {new.run.machine}: of {len(rows)} effects in both, "
+        f"{len(turned)} have another verdict; {opposite} of these turned from faster to slower or back."
+    )
+    yield ""
+    yield "| effect | before | verdict | after | verdict |"
+    yield "|---|---:|---|---:|---|"
+    for case, one, other in [*turned, *(row for row in rows if row not in turned)]:
+        cells = [cell for each in (one, other) for cell in (ratio(each.speedup, each.low, each.upper), each.verdict)]
+        yield f"| `{case.partition('|')[0].partition('::')[2]}` | {' | '.join(cells)} |"
+
+
 def _share(part: int, whole: int) -> str:
     return f"{count(part)} ({percent(part / whole)})" if whole else "–"
 
@@ -152,17 +179,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into studies/interval_evaluation.md")
     options = parser.parse_args()
     try:
-        groups = {
-            "before": list(count_agreement(find_runs(options.before) if options.before else runs_in_one_stretch()))
-        }
-        if options.runs:
-            groups["after"] = list(count_agreement(find_runs(options.runs)))
+        before = find_runs(options.before) if options.before else runs_in_one_stretch()
+        after = find_runs(options.runs)
+        groups = {"before": list(count_agreement(before))}
+        if after:
+            groups["after"] = list(count_agreement(after))
     except BadInput as error:
         sys.exit(f"studies.agreement: {error}")
-    lines = list(table(groups))
-    print("\n".join(lines))
-    if options.write:
-        write_tables(PAGE, "agreement", lines)
+    tables = {"agreement": list(table(groups)), "side by side": list(side_by_side(before, after)) if after else []}
+    for name, lines in tables.items():
+        print("\n".join(lines))
+        if options.write and lines:
+            write_tables(PAGE, name, lines)
 
 
 if __name__ == "__main__":

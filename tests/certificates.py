@@ -57,7 +57,16 @@ def whole() -> Certificate:
         *[comparison(busy_processes=1) for _ in range(300)],
         *[comparison("slower", 1 / 1.03, effect_size=0.03, busy_processes=busy) for busy in (0, 1) for _ in range(100)],
         comparison("undecided", 1 / 1.01, effect_size=0.01),
-        *[comparison(speedup=ratio, through="suite", work="heat of numpy on the CPU") for ratio in (0.99, 1.0, 1.01)],
+        *[
+            comparison(
+                speedup=ratio,
+                through="suite",
+                work="heat of numpy on the CPU",
+                core_latency_s=4e-7 if ratio > 1 else 2e-7,
+                cores_are_far=ratio > 1,
+            )
+            for ratio in (0.99, 1.0, 1.01)
+        ],
         multiples=[Multiple(work="Python loop", times=2, measured=2.002, low=1.99, high=2.01)],
         waits=[Wait(requested_s=1e-4, measured_s=1.005e-4)],
         slow_calls=[SlowCall(call=1, slow_s=0.2, **effect)],  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from certificates import STORED, certificate, comparison, store, whole
 PARTS = [
     "Identical code",
     "More work",
+    "Near and far cores",
     "Work of known length",
     "One slow call",
     "Between processes",
@@ -43,6 +44,12 @@ def test_the_page_begins_with_how_often_a_verdict_was_wrong():
     assert beside.startswith("Beside 1 busy neighbour, of 300 comparisons of identical code, 0 called it different")
     assert more == "Of 100 comparisons with 3 % more work, 100 called it slower (at least 97 % with 95 % confidence)."
     assert shown.index(first) < shown.index("What it does not say") < shown.index("Identical code Both")
+
+
+def test_the_page_tells_comparisons_with_near_cores_from_those_with_far_ones():
+    shown = text(render_certificate(whole()))
+    assert "The cores lay far apart during 1 of 3 comparisons." in shown
+    assert re.search(r"near suite 200 ns 0 of 2 .* far suite 400 ns 0 of 1 ", shown)
 
 
 @pytest.mark.parametrize(

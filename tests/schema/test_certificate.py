@@ -23,10 +23,10 @@ def test_a_stored_certificate_of_version_1_is_read():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema_version": 99}, "schema version 99, this accelbench reads up to 1; upgrade"),
+        ({"schema_version": 99}, "schema version 99, this accelbench reads up to 2; upgrade"),
         ({"schema_version": None}, "not a calibration certificate; make one with accelbench calibrate"),
-        ({"comparisons": "many"}, "does not follow schema version 1"),
-        ({"waits": [{"requested_s": 0, "measured_s": 1}]}, "does not follow schema version 1"),
+        ({"comparisons": "many"}, "does not follow schema version 2"),
+        ({"waits": [{"requested_s": 0, "measured_s": 1}]}, "does not follow schema version 2"),
     ],
 )
 def test_a_file_that_is_no_certificate_is_one_line(change, words):

@@ -23,6 +23,9 @@ from accelbench.core import Plan
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.machine_lock import hold_machine
+from accelbench.measuring.core_latency import CoreLatency
+from accelbench.measuring.interference import cores_of_this_process
+from accelbench.measuring.machine_state import MachineState, StateReader
 from accelbench.measuring.workers.interpreter import find_interpreter
 from accelbench.measuring.workers.process import Worker, WorkerLostError
 from accelbench.progress import Expected, Progress
@@ -78,8 +81,12 @@ class Task:
 
 @dataclass(kw_only=True)
 class CalibrationSession:
-    """What has been measured so far, and a worker process per framework that measures more."""
+    """What has been measured so far, and a worker process per framework that measures more.
 
+    ``states`` reads how far apart the cores are; without it, comparisons do not say.
+    """
+
+    states: StateReader | None = None
     records: list[Record] = field(default_factory=list)
     not_measured: list[str] = field(default_factory=list)
     configuration: dict[str, str] = field(default_factory=dict)
@@ -91,17 +98,28 @@ class CalibrationSession:
 
     def run(self, task: Task) -> None:
         """Measure a task and add its records, or why it cannot be measured."""
+        before = self.states.read() if self.states else MachineState()
         if task.framework:
-            self.records += self._call(task.framework, task.measure)
-            return
-        try:
-            records, configuration = task.measure()
-        except Unavailable as error:
-            if str(error) not in self.not_measured:
-                self.not_measured.append(str(error))
-            return
-        self.configuration |= configuration
-        self.records += records
+            records = self._call(task.framework, task.measure)
+        else:
+            try:
+                records, configuration = task.measure()
+            except Unavailable as error:
+                if str(error) not in self.not_measured:
+                    self.not_measured.append(str(error))
+                return
+            self.configuration |= configuration
+        self.records += [self._note_cores(record, before) for record in records]
+
+    def _note_cores(self, record: Record, before: MachineState) -> Record:
+        """Return a comparison with how far apart the cores lay; any other record as it is."""
+        if self.states is None or not isinstance(record, KnownComparison):
+            return record
+        visit = self.states.visit(0.0, before, self.states.read())
+        if visit.core_latency_s is None:
+            return record
+        are_far = any(odd.code == "cores-far-apart" for odd in visit.odd)
+        return replace(record, core_latency_s=visit.core_latency_s, cores_are_far=are_far)
 
     def _call(self, framework: str, measure: Callable[[], list[Record]]) -> list[Record]:
         if framework not in self.workers:
@@ -114,12 +132,15 @@ class CalibrationSession:
 
 
 @contextmanager
-def open_session() -> Iterator[CalibrationSession]:
-    """Provide a session, and end its workers."""
-    session = CalibrationSession()
+def open_session(machine: str) -> Iterator[CalibrationSession]:
+    """Provide a session on the machine of this key, and end its workers."""
+    latency = CoreLatency(cores_of_this_process())
+    states = StateReader(machine, lambda: MachineState(core_latency_s=latency.read_s()))
+    session = CalibrationSession(states=states)
     try:
         yield session
     finally:
+        latency.close()
         for worker in session.workers.values():
             worker.close()
 
@@ -214,14 +235,16 @@ def calibrate(
     chosen = _choose_frameworks(frameworks)
     extent = QUICK if quick else FULL
     loads = (0, max(1, int(cpu_count()) // 2)) if busy else (0,)
-    with hold_machine(progress.screen.print_line), open_session() as session:
-        environment, start = fingerprint(), time.monotonic()
+    environment = fingerprint()
+    machine = machine_key(environment.identity)
+    with hold_machine(progress.screen.print_line), open_session(machine) as session:
+        start = time.monotonic()
         schedule = {load: plan_tasks(extent, chosen, load) for load in loads}
         interrupted = _run_tasks(session, schedule, progress)
     plan = Plan()
     return Certificate(
         schema_version=SCHEMA_VERSION,
-        machine=machine_key(environment.identity),
+        machine=machine,
         environment=replace(environment, configuration=environment.configuration | session.configuration),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         settings={

@@ -64,7 +64,7 @@ def summarize_certificate(
 
 def describe_certificate(certificate: Certificate) -> list[str]:
     """Describe what a certificate shows, the most important first."""
-    parts = (_describe_identical, _describe_different, _describe_workers)
+    parts = (_describe_identical, _describe_different, _describe_workers, _describe_cores)
     sentences = [sentence for part in parts for sentence in part(certificate.comparisons)]
     if certificate.interrupted:
         sentences.append("The calibration was interrupted; this is what it had measured until then.")
@@ -106,6 +106,13 @@ def _describe_workers(comparisons: Sequence[KnownComparison]) -> Iterator[str]:
         yield f"The speedup of identical arms varied by {least} to {most} (standard deviation) between fresh workers."
 
 
+def _describe_cores(comparisons: Sequence[KnownComparison]) -> Iterator[str]:
+    known = [each for each in comparisons if each.cores_are_far is not None]
+    if known:
+        far = sum(bool(each.cores_are_far) for each in known)
+        yield f"The cores lay far apart during {far} of {units.plural(len(known), 'comparison')}."
+
+
 def _format_count(comparisons: Sequence[KnownComparison]) -> str:
     counted = units.plural(len(comparisons), "comparison")
     load = format_load(comparisons[0]) if comparisons[0].busy_processes else ""
@@ -142,7 +149,7 @@ def write_certificate_page(certificate: Certificate, path: Path) -> Path:
 
 def render_certificate(certificate: Certificate) -> str:
     """Return a certificate as a page that stands alone."""
-    parts = (_identical_code, _more_work, _known_length, _slow_calls, _between_processes)
+    parts = (_identical_code, _more_work, _near_and_far, _known_length, _slow_calls, _between_processes)
     content = Content(
         title=f"Calibration certificate of {_format_time(certificate)}",
         machine=describe_machine(certificate.environment.identity),
@@ -208,6 +215,39 @@ def _more_work(certificate: Certificate) -> Part:
         ),
         figures=[power_figure(certificate.comparisons), error_figure(different)] if different else [],
     )
+
+
+def _near_and_far(certificate: Certificate) -> Part:
+    known = [each for each in certificate.comparisons if each.cores_are_far is not None]
+    rows = []
+    for group in group_by(sorted(known, key=lambda each: bool(each.cores_are_far)), "cores_are_far", "through"):
+        identical = [each for each in group if not each.effect_size]
+        different = [each for each in group if each.effect_size == REQUIRED_EFFECT_SIZE]
+        rows.append(
+            [
+                "far" if group[0].cores_are_far else "near",
+                group[0].through,
+                units.seconds(median(each.core_latency_s or 0.0 for each in group)),
+                _at_most(count_verdicts(identical, "faster", "slower")),
+                _at_least(count_verdicts(identical, "same")),
+                _at_least(count_verdicts(different, "slower")) if different else "",
+                _at_least(count_covered(group)),
+            ]
+        )
+    more = format_effect_size(REQUIRED_EFFECT_SIZE)
+    return Part(
+        heading="Near and far cores",
+        text="A host moves virtual cores between its own, and keeps them near each other or far apart for minutes. The "
+        "time from one core to another was read before and after each comparison; the longer one counts. Comparisons "
+        "through the suite use all cores.",
+        table=plain_table(
+            (
+                "cores", "by", "from core to core", "identical called different", "identical called the same",
+                f"{more} more work called slower", "within interval",
+            ),
+            rows,
+        ),
+    )  # fmt: skip
 
 
 def _known_length(certificate: Certificate) -> Part:

@@ -5,6 +5,7 @@ these facts, never stored in their place.
 
 Schema history:
     1  first version
+    2  how far apart the cores lay during each known comparison
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from accelbench.errors import BadInput, UnreadableResult
 from accelbench.schema.result import Count, Environment, Seconds, Verdict
 from accelbench.schema.safe_json import as_schema, printable, read_document
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]
 Bound = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -32,7 +33,9 @@ class KnownComparison:
 
     At effect size 0 both are the same code, built twice. ``through`` is ``compare``, in a process that makes several
     comparisons, or ``suite``, in a fresh worker. ``busy_processes`` ran at the same time. ``spent_s`` is the time until
-    the answer. ``high`` is None if the interval has no upper end.
+    the answer. ``high`` is None if the interval has no upper end. ``core_latency_s`` is the longer of the times from one
+    core to another before and after it, ``cores_are_far`` whether that is far more than the least ever seen on the
+    machine; None where nothing can be read.
     """
 
     through: Literal["compare", "suite"]
@@ -45,6 +48,8 @@ class KnownComparison:
     speedup: Positive
     low: Bound
     high: Bound | None
+    core_latency_s: Seconds | None = None
+    cores_are_far: bool | None = None
 
     @property
     def measured_effect_size(self) -> float:
