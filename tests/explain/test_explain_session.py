@@ -1,5 +1,6 @@
 """Workers import the framework at the same time, and no worker is timed in which a profiler was attached."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,13 +8,16 @@ import pytest
 
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
-from accelbench.core import find_workload
+from accelbench.core import Trial, find_workload
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain import ExplanationRequest, explain, explain_technique, predict_speedups
+from accelbench.explain.parts import StepPart
 from accelbench.explain.profile import Profile
+from accelbench.explain.session import PairedMeasurement
+from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.process import WorkerLostError
 from accelbench.schema.reasons import reason
-from accelbench.schema.result import Ceiling
+from accelbench.schema.result import AS_IS, ArmRecord, Ceiling, Effect, Price
 from accelbench.workloads.program_file import find_user_workload
 
 PROGRAM = """
@@ -120,6 +124,36 @@ def test_a_workload_of_the_suite_is_profiled_by_its_name_with_the_levels_of_its_
     with pytest.raises(Unavailable, match="mlp-train was not measured"):
         explain_technique(request, "amp", "bf16")
     assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
+
+
+@pytest.mark.parametrize(("counts", "left_s"), [(True, 60.0), (False, 60.0), (True, 0.1)])
+def test_energy_is_counted_of_what_helps_where_there_is_a_counter_and_time(
+    monkeypatch, request_of_a_program, counts, left_s
+):
+    trials = []
+
+    class CountingPool:
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            trials.append(trial)
+            prices = [Price(energy_j_per_item=2e-3 / place) for place, _ in enumerate(trial.arms, start=1)]
+            arms = zip(trial.arms, prices, strict=True)
+            return TrialResult(
+                arms=[ArmRecord(levels=levels, outcome="measured", price=price) for levels, price in arms],
+                samples_s=[(1.0,)] * len(prices),
+            )
+
+    def tried(name: str, low: float) -> StepPart:
+        effect = Effect(against={}, speedup=2 * low, low=low, high=4 * low, verdict="undecided", pairs=9)
+        return StepPart(name=name, levels={name: "on"}, effect=effect)
+
+    monkeypatch.setattr("accelbench.explain.session.counts_energy", lambda _: counts)
+    measure = PairedMeasurement(request_of_a_program, CountingPool(), PROFILE, lambda _: None)
+    item_j, remedies = measure.count_energy([tried("dtype", 1.2), tried("threads", 0.5)], time.monotonic() + left_s)
+    if counts and left_s > 1:
+        assert (item_j, [each.item_j for each in remedies]) == (2e-3, [1e-3, None])
+        assert trials[0].arms == ({"dtype": AS_IS}, {"dtype": "on"})
+    else:
+        assert (item_j, trials, [each.item_j for each in remedies]) == (None, [], [None, None])
 
 
 def test_no_parts_are_taken_off_a_workload_of_the_suite():

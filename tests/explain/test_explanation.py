@@ -53,6 +53,16 @@ def explained(*parts, remedies=(), price_per_hour=None, profile=PROFILE):
 WAITS = measured("input", 2.5, 2.4, 2.6)
 
 
+def test_energy_is_named_where_it_was_counted():
+    helps = measured("workers 2", 2.0, 1.9, 2.1, workers="2")
+    text = as_text(
+        dataclasses.replace(explained(WAITS, remedies=[dataclasses.replace(helps, item_j=2e-3)]), item_j=3e-3)
+    )
+    assert "; 3.00 mJ of energy per item, 7.68 J per epoch." in text
+    assert "Workers 2 takes 2.00 mJ of energy per item, in place of 3.00 mJ." in text
+    assert "energy" not in as_text(explained(WAITS, remedies=[helps]))
+
+
 def test_a_person_reads_what_binds_what_to_write_and_what_it_saves():
     helps = measured("workers 2", 2.0, 1.9, 2.1, workers="2")
     text = as_text(explained(WAITS, remedies=[helps], price_per_hour=3.6))

@@ -12,7 +12,7 @@ from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
 from accelbench.text import format_table, hyphenate, join_names, join_sentences
-from accelbench.units import count, minutes, percent, plural, ratio, seconds, significant, size
+from accelbench.units import count, joules, minutes, percent, plural, ratio, seconds, significant, size
 
 OPERATORS = 10
 BAR = 30  # characters of the whole time
@@ -51,7 +51,7 @@ class Explanation:
     """What holds a program back.
 
     ``parts`` were taken off, ``remedies`` tried; each is measured in pairs with the program as it stands. ``item_s`` is
-    the time per item there.
+    the time per item there, ``item_j`` its energy where that was counted.
     """
 
     workload: str
@@ -62,6 +62,7 @@ class Explanation:
     causes: tuple[Cause, ...]
     ceilings: tuple[Ceiling, ...]
     item_s: float | None
+    item_j: float | None = None
     price_per_hour: float | None
     spent_s: float
 
@@ -125,6 +126,9 @@ def _state_speed(explanation: Explanation) -> str:
         text += f"; an epoch of {count(profile.most or 0)} takes {seconds(epoch_s)}"
         if explanation.price_per_hour:
             text += f" and costs {significant(epoch_s / 3600 * explanation.price_per_hour)} at your price per hour"
+    if explanation.item_j is not None:
+        text += f"; {joules(explanation.item_j)} of energy per {explanation.unit}"
+        text += f", {joules(explanation.item_j * profile.most)} per epoch" if profile.most else ""
     return f"{text}."
 
 
@@ -171,6 +175,11 @@ def _say_what_helps(explanation: Explanation) -> Iterator[str]:
             yield f"without all of it at once, the program is {speed} as fast"
         elif each.effect.low > 1:
             yield f"{each.name} makes it {speed} as fast{_state_saving(explanation, each)}"
+            if each.item_j is not None and explanation.item_j is not None:
+                yield (
+                    f"{each.name} takes {joules(each.item_j)} of energy per {explanation.unit}, in place of "
+                    f"{joules(explanation.item_j)}"
+                )
 
 
 def _state_saving(explanation: Explanation, remedy: StepPart) -> str:

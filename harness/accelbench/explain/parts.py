@@ -63,7 +63,8 @@ class StepPart:
     """A part of a step's time, or a technique that was tried, and what the pairs say of it.
 
     ``share`` is None where it was not measured, for the ``reason``. ``effect`` is the speedup without the part, or with
-    the technique; of what was done twice, the slowdown.
+    the technique; of what was done twice, the slowdown. ``item_j`` are the joules of an item then, where they were
+    counted.
     """
 
     name: str
@@ -71,6 +72,7 @@ class StepPart:
     share: StepShare | None = None
     effect: Effect | None = None
     reason: str = ""
+    item_j: float | None = None
 
     @property
     def is_sure(self) -> bool:

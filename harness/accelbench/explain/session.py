@@ -33,8 +33,11 @@ from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
+from accelbench.measuring.costs import resources
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
+from accelbench.schema import nvml
+from accelbench.schema.result import ArmRecord
 from accelbench.text import join_names
 
 PARTS_SHARE = 0.6  # of the time that the profile leaves; the rest goes to what may help
@@ -43,6 +46,7 @@ LEAST_S, MOST_S = 0.5, 12.0  # of an arm
 LONGEST = 1.15  # times the budget, after which measuring is cut short
 PAIRS = 10  # that an arm gets at least: eight of one sign are the fewest that an interval at 99 % takes
 PRECISE = 0.04  # half-width of an interval at which an arm gets no more pairs
+ENERGY_TIMES = 8  # as long as an arm's energy is counted, it takes with its build, its checks and its timing
 SOON_S = 0.2  # of an iteration, from which parts are taken off
 PROFILED = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy"}  # whose workloads have a profiler
 ZONE = 0.02  # speedups within it count as the same
@@ -141,11 +145,12 @@ def _explain(
         ceilings = pool.ceilings.get(request.framework, on_progress)
         pool.start(request.framework)  # whose worker ends where ceilings are measured
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
-    measure = _PairedMeasurement(request, pool, profile, on_progress)
+    measure = PairedMeasurement(request, pool, profile, on_progress)
     end_s = start_s + request.budget_s
     planned = plan_parts(profile)
     report(f"taking {len(planned)} parts off it, one at a time")
     parts, remedies = [skip_part(*part) for part in planned], list[StepPart]()
+    item_j: float | None = None
     most_s = start_s + LONGEST * request.budget_s - time.monotonic()
     limit = TimeLimit(most_s)
     try:
@@ -157,6 +162,7 @@ def _explain(
                 if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings)):
                     report(f"trying {len(tries)} things that may help")
                     remedies = measure(tries, end_s - time.monotonic())
+                item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
         if not limit.is_over:
             raise
@@ -169,6 +175,7 @@ def _explain(
         causes=tuple(find_causes(profile, parts, ceilings)),
         ceilings=tuple(ceilings),
         item_s=measure.item_s,
+        item_j=item_j,
         price_per_hour=request.price_per_hour,
         spent_s=time.monotonic() - start_s,
     )
@@ -221,7 +228,7 @@ def explain_technique(
             setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
             after = profile_in(second, profiler, setting, {name: level})
         report("timing both in pairs")
-        measure = _PairedMeasurement(request, pool, before, on_progress)
+        measure = PairedMeasurement(request, pool, before, on_progress)
         (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
     prediction = next((each for each in predict(before) if name in each.techniques), None)
     return TechniqueExplanation(
@@ -297,7 +304,7 @@ def _choose_items(profile: Profile) -> float:
     return min(profile.items, batches * profile.batch_size)
 
 
-class _PairedMeasurement:
+class PairedMeasurement:
     """Measures parts and remedies in pairs with the program as it stands. ``item_s`` is its time per item."""
 
     def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
@@ -359,3 +366,35 @@ class _PairedMeasurement:
             self.item_s = own.timing.median_s / (own.items or items)
         found = [read_part(name, levels, arm) for (name, levels), arm in zip(parts, measured.arms[1:], strict=True)]
         return [*found, *skipped]
+
+    def count_energy(self, remedies: Sequence[StepPart], end_s: float) -> tuple[float | None, list[StepPart]]:
+        """Return the joules of an item of the program as it stands, and the remedies that help with theirs.
+
+        Nothing is counted where the device has no counter, or where less time is left than that takes.
+        """
+        known = [*remedies]
+        helping = [place for place, each in enumerate(known) if each.effect is not None and each.effect.low > 1]
+        needed_s = ENERGY_TIMES * resources.COUNTED_LEAST_S * (1 + len(helping))
+        if not counts_energy(self._profile.device) or time.monotonic() + needed_s > end_s:
+            return None, known
+        self._on_progress("energy")
+        baseline = baseline_of([(known[place].name, known[place].levels) for place in helping])
+        trial = replace(
+            self._trial,
+            arms=(baseline, *({**baseline, **known[place].levels} for place in helping)),
+            plan=replace(self._trial.plan, budget_s=resources.COUNTED_LEAST_S, builds=1, min_span_s=0.0),
+        )
+        own, *others = self._pool.measure(trial, on_progress=self._on_progress).arms
+        for place, arm in zip(helping, others, strict=True):
+            known[place] = replace(known[place], item_j=_item_j(arm))
+        return _item_j(own), known
+
+
+def counts_energy(device: str) -> bool:
+    """Return whether this machine counts the energy of a kind of device, such as ``cuda``."""
+    gpus = {gpu.uuid for gpu in nvml.gpus()} if device != "cpu" else set()
+    return resources.meter_of("GPU" if gpus else "CPU", gpus).counts
+
+
+def _item_j(arm: ArmRecord) -> float | None:
+    return arm.price.energy_j_per_item if arm.price else None

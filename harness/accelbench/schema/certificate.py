@@ -33,9 +33,9 @@ class KnownComparison:
 
     At effect size 0 both are the same code, built twice. ``through`` is ``compare``, in a process that makes several
     comparisons, or ``suite``, in a fresh worker. ``busy_processes`` ran at the same time. ``spent_s`` is the time until
-    the answer. ``high`` is None if the interval has no upper end. ``core_latency_s`` is the longer of the times from one
-    core to another before and after it, ``cores_are_far`` whether that is far more than the least ever seen on the
-    machine; None where nothing can be read.
+    the answer. ``high`` is None if the interval has no upper end. ``core_latency_s`` is the time from one core to
+    another, before or after it, whichever is longer. ``cores_are_far`` says whether that is far more than the least
+    ever seen on the machine. Both are None where nothing can be read.
     """
 
     through: Literal["compare", "suite"]
