@@ -22,25 +22,28 @@ from typing import Any
 from accelbench.report.machine import describe_machine
 from accelbench.schema import environment
 from accelbench.units import minutes, percent
+from studies.example_advice import PROGRAMS
 from studies.marked_tables import write_tables
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "studies" / "explain_evaluation.md"
-PROGRAMS = "studies/explain/programs.py"
+PLANTED_PROGRAMS = "studies/explain/programs.py"
 BUDGET, SEEDS = "40s", 5
-EXAMPLE = "vision_transformer.py"
+EXAMPLES_PAGE = CHECKOUT / "docs" / "tutorials" / "examples.md"
 
-# The cause that is planted in each program, and others that are true of it, too.
+# The cause that is planted in each program, and others that are true of it, too. What a program does once per step or
+# per operator, such as a copy of its weights, a graph break or a check for anomalies, costs less per item in a larger
+# batch, so a small batch is true of those as well.
 PLANTED: dict[str, tuple[str, frozenset[str]]] = {
     "slow_decoder": ("input-bound", frozenset()),
     "item_every_step": ("synchronisation-bound", frozenset({"input-bound"})),  # a table is indexed row by row
-    "copy_each_step": ("copies", frozenset({"memory-bound"})),  # as are small batches on large weights
+    "copy_each_step": ("copies", frozenset({"memory-bound", "small-batch"})),
     "tiny_batch": ("small-batch", frozenset({"input-bound"})),
     "one_thread": ("one-thread", frozenset({"compute-bound"})),
-    "graph_break": ("graph-breaks", frozenset({"input-bound"})),
+    "graph_break": ("graph-breaks", frozenset({"input-bound", "small-batch"})),
     "recompilation": ("recompilation", frozenset({"input-bound"})),
     "memory_chain": ("memory-bound", frozenset({"input-bound"})),
-    "anomaly_mode": ("anomaly-mode", frozenset({"input-bound"})),
+    "anomaly_mode": ("anomaly-mode", frozenset({"input-bound", "small-batch"})),
     "restarted_workers": ("worker-restarts", frozenset({"input-bound"})),
     "float64": ("float64", frozenset({"compute-bound"})),
     "optimizer_loop": ("optimizer-loop", frozenset({"small-batch"})),
@@ -90,7 +93,7 @@ class ProgramScore:
 
 def ask(program: str, seed: int, budget: str) -> CommandAnswer:
     """Ask what holds a program back."""
-    arguments = ["explain", f"{PROGRAMS}:{program}", "--budget", budget, "--seed", str(seed), "--json"]
+    arguments = ["explain", f"{PLANTED_PROGRAMS}:{program}", "--budget", budget, "--seed", str(seed), "--json"]
     start_s = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "accelbench", *arguments], cwd=CHECKOUT, capture_output=True, text=True
@@ -128,20 +131,21 @@ def _list_counts(names: Counter[str]) -> str:
     return ", ".join(f"{name} ({times}×)" for name, times in names.most_common())
 
 
-def example(budget: str) -> Iterator[str]:
-    """Ask about an example, and yield the lines of its section."""
-    arguments = ["explain", f"examples/{EXAMPLE}:build", "--budget", budget]
-    start_s = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "accelbench", *arguments], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True
-    )
-    took_s = time.perf_counter() - start_s
-    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}. It took {minutes(took_s)}."
-    yield ""
-    yield "```text"
-    yield f"$ accelbench {' '.join(arguments)}"
-    yield done.stdout.rstrip()
-    yield "```"
+def explain_examples(budget: str) -> Iterator[str]:
+    """Ask about every program in examples/, and yield the lines of their sections."""
+    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
+    for program, example in PROGRAMS.items():
+        arguments = ["explain", f"examples/{program}:build", "--budget", budget]
+        start_s = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "accelbench", *arguments],
+            cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        took_s = time.perf_counter() - start_s
+        yield from ("", f"### {example.title}, explained", "", f"It took {minutes(took_s)}.", "", "```text")
+        yield f"$ accelbench {' '.join(arguments)}"
+        yield done.stdout.rstrip()
+        yield "```"
 
 
 def main() -> None:
@@ -151,12 +155,12 @@ def main() -> None:
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"{SEEDS} by default")
     parser.add_argument("--write", action="store_true", help="write the table into studies/explain_evaluation.md")
-    parser.add_argument("--example", action="store_true", help="ask about an example, for docs/how-to/explain.md")
+    parser.add_argument("--examples", action="store_true", help="ask about examples/, for docs/tutorials/examples.md")
     options = parser.parse_args()
-    if options.example:
-        lines = [*example(options.budget)]
+    if options.examples:
+        lines = [*explain_examples(options.budget)]
         if options.write:
-            write_tables(CHECKOUT / "docs" / "how-to" / "explain.md", "explained example", lines)
+            write_tables(EXAMPLES_PAGE, "explained examples", lines)
         else:
             print("\n".join(lines))
         return

@@ -24,6 +24,20 @@ def rows(count: int, width: int, dtype: torch.dtype = torch.float32) -> TensorDa
     return TensorDataset(numbers, torch.randint(CLASSES, (count,), generator=generator))
 
 
+class Batches(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Whole batches of random rows, with labels: nothing is collected row by row."""
+
+    def __init__(self, count: int, batch_size: int, width: int) -> None:
+        self._batches = list(zip(*(part.split(batch_size) for part in rows(count, width).tensors), strict=True))
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        numbers, labels = self._batches[index]
+        return numbers, labels
+
+
 def network(width: int, *hidden: int) -> nn.Sequential:
     """Return a network of linear layers with rectifiers between them."""
     widths = [width, *hidden]
@@ -200,7 +214,7 @@ def optimizer_loop() -> Program:
     model = network(16, *[16] * 100)
     return Program(
         model=model,
-        loader=DataLoader(rows(1024, 16), batch_size=256),
+        loader=DataLoader(Batches(1024, 256, 16), batch_size=None),
         step=learn,
         optimizer=torch.optim.Adam(model.parameters(), foreach=False),
     )
@@ -221,13 +235,13 @@ def convolutions() -> Program:
 
 
 def living_workers() -> Program:
-    return plain(network(512, 1024, 512), rows(4096, 512), 512, num_workers=1, persistent_workers=True)
+    return plain(network(512, 1024, 512), Batches(4096, 512, 512), None, num_workers=1, persistent_workers=True)
 
 
 def whole_graph() -> Program:
     model = network(512, 1024, 512)
     model.compile(backend="aot_eager")
-    return plain(model, rows(2048, 512), 512)
+    return plain(model, Batches(2048, 512, 512), None)
 
 
 def answers_only() -> Program:

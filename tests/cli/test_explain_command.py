@@ -25,7 +25,6 @@ def accelbench(tmp_path, monkeypatch):
     [
         ([], "Missing argument 'PROGRAM'"),
         (["nowhere.py:build"], "there is no file 'nowhere.py'; expected FILE.py:FUNCTION"),
-        (["heat"], "heat is a workload of the suite, of which no parts are taken off; --technique NAME=LEVEL says why"),
         (["ladder-chain", "--predict"], "no array operation of ladder-chain can be recorded: it makes its arrays by"),
         (["heat", "--predict", "--figure", "roof.svg"], "--figure draws the whole program; leave out --technique and"),
         (["cnn-trian"], "unknown workload 'cnn-trian'"),

@@ -1,6 +1,8 @@
 """Workers import the framework at the same time, and no worker is timed in which a profiler was attached."""
 
+import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,8 +11,8 @@ import pytest
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Trial, find_workload
-from accelbench.errors import BadInput, Unavailable
-from accelbench.explain import ExplanationRequest, explain, explain_technique, predict_speedups
+from accelbench.errors import Unavailable
+from accelbench.explain import ExplanationRequest, as_text, explain, explain_technique, predict_speedups
 from accelbench.explain.parts import StepPart
 from accelbench.explain.profile import Profile
 from accelbench.explain.session import PairedMeasurement
@@ -156,6 +158,11 @@ def test_energy_is_counted_of_what_helps_where_there_is_a_counter_and_time(
         assert (item_j, trials, [each.item_j for each in remedies]) == (None, [], [None, None])
 
 
-def test_no_parts_are_taken_off_a_workload_of_the_suite():
-    with pytest.raises(BadInput, match="mlp-train is a workload of the suite, of which no parts are taken off"):
-        explain(ExplanationRequest(workload=find_workload("mlp-train")))
+def test_a_workload_of_the_suite_is_explained_by_its_profile_alone(orders, monkeypatch):
+    busy = replace(PROFILE, threads=PROFILE.cores, loads=True)
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", busy)
+    explanation = explain(ExplanationRequest(workload=find_workload("mlp-train")))
+    assert explanation.profile == busy
+    assert (explanation.parts, explanation.remedies) == ((), ())
+    assert "measure" not in [order for _, order in orders]
+    assert "By profile, most of the time lies in the operators below." in as_text(explanation)

@@ -54,13 +54,13 @@ def explain(
 ) -> None:
     """Say what holds PROGRAM back, where its time goes, and what to switch on.
 
-    PROGRAM is a PyTorch, Keras or NumPy program of your own, as FILE.py:FUNCTION or package.module:FUNCTION. With
-    --technique or --predict, it may also be a workload of the suite in PyTorch or TensorFlow. Or it is a run of the
-    suite on this machine: a result file, a folder (its newest run), a number or latest.
+    PROGRAM is a PyTorch, Keras or NumPy program of your own, as FILE.py:FUNCTION or package.module:FUNCTION. It may
+    also be a workload of the suite in PyTorch, TensorFlow or NumPy, by its name. Or it is a run of the suite on this
+    machine: a result file, a folder (its newest run), a number or latest.
 
     The program is profiled in a process of its own. Then parts of it are taken off, one at a time and in pairs with the
     program as it stands: the loader, the backward pass, the readings of losses, small batches. What may help against
-    what is found is tried, too.
+    what is found is tried, too. Of a workload of the suite no part is taken off.
 
     Of a run, the baselines are profiled, and what each technique could bring at most stands beside what it brought.
     Effects that surprise are explained from the profiles of both sides. The answer is kept beside the result file, and
@@ -71,6 +71,7 @@ def explain(
       accelbench explain my_train.py:build
       accelbench explain my_train.py:build --budget 5m --price 3.20 --format markdown
       accelbench explain my_train.py:build --predict
+      accelbench explain resnet18-train
       accelbench explain resnet18-train --technique amp=bf16
       accelbench explain results/MACHINE/0001_first.json --budget 20m
     """  # noqa: D301  click reads \b as "keep these lines"

@@ -113,6 +113,9 @@ def _write_lines(explanation: Explanation, heading: Callable[[str], str], fence:
         if lines:
             yield from ("", heading(title), *fence, *lines, *fence)
     yield ""
+    if not explanation.parts:
+        yield f"No part was taken off; all of this took {minutes(explanation.spent_s)}."
+        return
     parts = plural(sum(part.share is not None for part in explanation.parts), "part")
     yield f"{parts} taken off in {minutes(explanation.spent_s)}; shares overlap, so they do not add up to 100 %."
 
@@ -147,10 +150,8 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
     elif not causes and any(part.is_open for part in explanation.parts):
         yield "the pairs do not tell what binds; a longer --budget, or a quieter machine, may"
     elif not causes:
-        yield (
-            "nothing that was taken off takes a share of the time worth naming: the program computes, and most of it "
-            "lies in the operators below"
-        )
+        taken_off = "nothing that was taken off takes a share of the time worth naming: the program computes, and"
+        yield f"{taken_off if explanation.parts else 'by profile,'} most of the time lies in the operators below"
     for cause in causes:
         yield f"{cause.what}; {cause.advice}"
 

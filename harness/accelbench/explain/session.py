@@ -28,7 +28,7 @@ from accelbench.core.workload import Size
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain.causes import find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import ABLATIONS, StepPart, baseline_of, plan_parts, read_part, skip_part
+from accelbench.explain.parts import ABLATION, ABLATIONS, StepPart, baseline_of, plan_parts, read_part, skip_part
 from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.why import TechniqueExplanation
@@ -119,16 +119,12 @@ def explain(
 ) -> Explanation:
     """Say what holds a program back, where its time goes, and what to switch on.
 
+    No part of the step is taken off a workload of the suite.
+
     Raises:
-        BadInput: the program cannot be built, or is a workload of the suite.
+        BadInput: the program cannot be built, or nothing profiles workloads of this kind.
         Unavailable: the framework is not installed, or the program does not run.
     """
-    if not request.workload.is_program:
-        raise BadInput(
-            f"{request.workload.name} is a workload of the suite, of which no parts are taken off; --technique "
-            "NAME=LEVEL says why a technique pays in it, --predict what each could bring; or name a program, as "
-            "FILE.py:FUNCTION"
-        )
     with hold_machine(report), closing(Pool(Plan())) as pool:
         return _explain(request, pool, report, on_progress)
 
@@ -138,7 +134,7 @@ def _explain(
 ) -> Explanation:
     profiler = request.profiler
     start_s = time.monotonic()
-    report("profiling your program, in a process of its own")
+    report(f"profiling {request.workload.name}, in a process of its own")
     with start_workers(request.framework, [request.fixed], pool) as (worker,):
         profile = profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
@@ -147,7 +143,11 @@ def _explain(
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
     measure = PairedMeasurement(request, pool, profile, on_progress)
     end_s = start_s + request.budget_s
-    planned = plan_parts(profile)
+    planned = [
+        (name, levels)
+        for name, levels in plan_parts(profile)
+        if request.workload.is_program or ABLATION.name not in levels
+    ]
     report(f"taking {len(planned)} parts off it, one at a time")
     parts, remedies = [skip_part(*part) for part in planned], list[StepPart]()
     item_j: float | None = None

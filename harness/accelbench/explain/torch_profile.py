@@ -8,7 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ LONGEST_S = 6.0  # of the passes under the profiler
 LOADER = "enumerate(DataLoader)"
 MAIN_THREAD = 1  # as the profiler numbers them
 COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
-PRECISIONS = {"float": "fp32", "double": "fp64", "c10::BFloat16": "bf16", "c10::Half": "fp16"}
+PRECISIONS = {torch.float32: "fp32", torch.float64: "fp64", torch.bfloat16: "bf16", torch.float16: "fp16"}
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _BREAK_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
 MOST_CHARACTERS = 160  # of a reason
@@ -100,7 +100,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         outside=StepShare.of([each.outside for each in passes]),
         loading=StepShare.of([each.loading_s / each.whole_s for each in passes]),
         update=StepShare.of([each.update_s / each.whole_s for each in passes]),
-        float64=StepShare.of([each.float64_s / each.whole_s for each in passes]),
+        float64=StepShare.of([counter.float64_s(each) / each.whole_s for each in passes]),
         threads=torch.get_num_threads(),
         cores=joblib.cpu_count(),
         anomaly=torch.is_anomaly_enabled() or bool(switched_on),
@@ -148,13 +148,26 @@ def _list_call_sites(calls: CallCounter) -> tuple[CallSite, ...]:
 
 
 class OperationCounter(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-checked here
-    """Counts the operations and bytes of every operator that autograd has not taken apart any further."""
+    """Counts the operations and bytes of every operator that autograd has not taken apart any further.
+
+    ``precisions`` counts the calls of each operator by the precision of its first tensor. The profiler tells it only
+    beside shapes, and then keeps every tensor of the step, which makes short operators several times slower.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.operations: Counter[str] = Counter()
         self.moved_bytes: Counter[str] = Counter()
         self.names: set[str] = set()
+        self.precisions: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def float64_s(self, one_pass: TorchPass) -> float:
+        """Return the seconds of a pass in operators on float64, by the share of their calls."""
+        return sum(
+            one_pass.seconds[name] * calls["fp64"] / calls.total()
+            for name, calls in self.precisions.items()
+            if calls["fp64"] and name in one_pass.seconds
+        )
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operator and count what it does."""
@@ -165,6 +178,8 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is n
         tensors = [part for part in tree_leaves([*args, *kwargs.values(), output]) if isinstance(part, torch.Tensor)]
         if function.is_view or "empty" in name or "detach" in name:
             return output
+        known = [PRECISIONS[part.dtype] for part in tensors if part.dtype in PRECISIONS]
+        self.precisions[name].update(known[:1])
         with suppress(Exception):  # sparse tensors and the like have no such storage
             self.moved_bytes[name] += sum(
                 min(part.numel() * part.element_size(), part.untyped_storage().nbytes()) for part in tensors
@@ -180,16 +195,14 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is n
 
 @dataclass
 class TorchPass(ProfilerPass):
-    """One iteration under PyTorch's profiler: also the precisions of operators, and seconds of two parts."""
+    """One iteration under PyTorch's profiler: also the seconds of updating the weights."""
 
-    precisions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     update_s: float = 0.0
-    float64_s: float = 0.0
 
 
 def _profile_step(arm: Arm, names: set[str], all_threads: bool) -> TorchPass:
     threads = _ExperimentalConfig(profile_all_threads=all_threads)
-    with profile(activities=_list_activities(), record_shapes=True, experimental_config=threads) as profiler:
+    with profile(activities=_list_activities(), experimental_config=threads) as profiler:
         start_s = time.perf_counter()
         arm.step()
         _synchronize()
@@ -217,9 +230,6 @@ def _read_events(events: Any, whole_s: float, names: set[str]) -> TorchPass:
             continue
         found.seconds[kind] += spent_s
         found.calls[kind] += 1
-        precisions = [PRECISIONS[each] for each in event.input_dtypes or () if each in PRECISIONS]
-        found.precisions[kind].update(precisions[:1])
-        found.float64_s += spent_s if "fp64" in precisions else 0.0
     return found
 
 
@@ -256,7 +266,7 @@ def _list_operators(passes: list[TorchPass], counter: OperationCounter) -> Itera
             name=each.name.removeprefix("aten::"),
             operations=counter.operations.get(each.name),
             moved_bytes=counter.moved_bytes.get(each.name),
-            precision=next(iter(dict(passes[-1].precisions[each.name].most_common(1))), ""),
+            precision=next(iter(dict(counter.precisions[each.name].most_common(1))), ""),
         )
 
 
