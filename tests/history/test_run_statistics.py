@@ -4,9 +4,19 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy import signal
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import signal, stats
+from scipy.special import polygamma
 
-from accelbench.history.run_statistics import estimate_spread, rank_test
+from accelbench.history.run_statistics import (
+    adjust_p_values,
+    estimate_spread,
+    inverse_trigamma,
+    rank_test,
+    wilcoxon_p_values,
+)
 
 
 def made(runs, cases, spread, seed=0):
@@ -86,3 +96,35 @@ def test_cases_that_missed_runs_are_judged_by_those_they_have():
     found = rank_test(values[30:], values[:30])
     assert found[0] > found[2]
     assert np.isnan(found[1])
+
+
+few_values = st.sampled_from([-1.0, 0.0, 0.5, 2.0])  # which tie
+any_values = st.floats(-1e6, 1e6)
+
+
+@given(
+    data=st.data(), values=st.sampled_from([few_values, any_values]), fewer=st.integers(1, 8), more=st.integers(1, 40)
+)
+def test_the_rank_test_is_the_exact_one_of_scipy(data, values, fewer, more):
+    samples = [data.draw(arrays(float, (number, 3), elements=values)) for number in (fewer, more)]
+    for left, right in (samples, samples[::-1]):
+        expected = stats.mannwhitneyu(left, right, axis=0, method="exact").pvalue
+        assert wilcoxon_p_values(left, right) == pytest.approx(expected, rel=1e-12)
+
+
+@given(arrays(float, st.integers(1, 60), elements=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 1.0]))))
+def test_p_values_are_adjusted_as_scipy_does(p_values):
+    given_values = p_values.tolist()
+    assert adjust_p_values(p_values) == pytest.approx(stats.false_discovery_control(p_values), rel=1e-12)
+    assert p_values.tolist() == given_values
+
+
+def test_a_missing_p_value_stays_missing_and_does_not_count():
+    found = adjust_p_values(np.array([0.01, np.nan, 0.02]))
+    assert found[[0, 2]].tolist() == [0.02, 0.02]
+    assert np.isnan(found[1])
+
+
+@given(st.floats(1e-3, 1e6))
+def test_the_inverse_of_the_trigamma_function_is_exact(at):
+    assert inverse_trigamma(float(polygamma(1, at))) == pytest.approx(at, rel=1e-12)

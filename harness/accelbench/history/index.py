@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from accelbench.errors import UnreadableResult
 from accelbench.files import cache_folder, write_atomically
@@ -118,6 +117,10 @@ def _read_batches(
     storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result], unreadable: list[UnreadableResult]
 ) -> Iterator[list[tuple[Entry, Result]]]:
     """Yield the results of some entries at a time, and append those that cannot be read to ``unreadable``."""
+    if not entries:
+        return
+    from tqdm import tqdm  # here, since where nothing changed, nothing is read
+
     text = "Reading results: {n_fmt} of {total_fmt} files, about {remaining} left"
     with tqdm(total=len(entries), bar_format=text, delay=_SLOW_S, leave=False, disable=None) as progress:
         for start in range(0, len(entries), _BATCH_FILES):
@@ -217,15 +220,18 @@ def longest_ascending(values: Sequence[float]) -> list[int]:
 
 def _in_order_of_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the runs, in their order and under their names instead of those of their files."""
-    positions = pd.Index(runs["file"]).get_indexer(table["run"].astype(str))
-    rows = np.argsort(positions, kind="stable")
-    rows = rows[np.searchsorted(positions[rows], 0) :]
-    named = pd.Categorical.from_codes(positions[rows], categories=pd.Index(runs["run"]))
-    ordered = table.take(rows).assign(run=named)
-    texts = ordered.select_dtypes("category").columns.drop("run")
-    return ordered.assign(**{name: ordered[name].cat.remove_unused_categories() for name in texts}).reset_index(
-        drop=True
-    )
+    files = pd.Categorical(table["run"])
+    positions = np.append(pd.Index(runs["file"]).get_indexer(files.categories), -1)[files.codes]
+    ordered = table
+    if (positions < 0).any():  # files that hold the same run as another one
+        ordered, positions = ordered[positions >= 0], positions[positions >= 0]
+        texts = ordered.select_dtypes("category").columns
+        ordered = ordered.assign(**{name: ordered[name].cat.remove_unused_categories() for name in texts})
+    if (np.diff(positions) < 0).any():
+        rows = np.argsort(positions, kind="stable")
+        ordered, positions = ordered.take(rows), positions[rows]
+    named = pd.Categorical.from_codes(positions, categories=pd.Index(runs["run"]))
+    return ordered.assign(run=named).reset_index(drop=True)
 
 
 def _remark_unreadable(unreadable: Sequence[UnreadableResult]) -> Iterator[str]:
@@ -252,7 +258,7 @@ def _read_cache(path: Path) -> _Files | None:
     """Return what is cached, or None where there is no intact cache of this version."""
     # Whatever is wrong with the cache, the files that it is derived from are still there.
     with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
-        table = pq.read_table(path)
+        table = pq.ParquetFile(path).read()  # read_table would load what reads folders of files
         stored = json.loads(table.schema.metadata[_METADATA])
         if stored["version"] == _CACHE_VERSION:
             files = pd.DataFrame(stored["files"], columns=[*_FILE_COLUMNS])
@@ -275,7 +281,7 @@ def _write_cache(path: Path, content: _Files) -> None:
     table = pa.Table.from_pandas(content.observations, preserve_index=False)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: json.dumps(stored).encode()})
     body = io.BytesIO()
-    pq.write_table(table, body, compression="zstd")
+    pq.write_table(table, body, compression="zstd", use_dictionary=[*TEXTS])  # numbers hardly repeat
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, body.getvalue())

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from accelbench import units
 from accelbench.errors import BadInput
@@ -488,11 +487,11 @@ def _chance(standard: Values, spread: RunSpread, null: Values, inflation: float)
     past went further than t can explain, its tail is continued as a power (Hill 1975, *Annals of Statistics* 3, 1163).
     """
     far, freedom = np.abs(standard), np.maximum(spread.freedom, 1)
-    by_theory = np.asarray(2 * stats.t.sf(far / np.sqrt(inflation), freedom))
+    by_theory = np.asarray(2 * stdtr(freedom, -far / np.sqrt(inflation)))
     if len(null) < _MIN_PAST:
         return by_theory
     empirical = (len(null) - np.searchsorted(null, far, side="left")) / len(null)
-    if 2 * stats.t.sf(null[-1] / np.sqrt(inflation), np.median(freedom)) * len(null) < _SURPRISE:
+    if 2 * stdtr(np.median(freedom), -null[-1] / np.sqrt(inflation)) * len(null) < _SURPRISE:
         tail = null[-max(_MIN_TAIL, round(_TAIL_SHARE * len(null))) :]
         power = 1 / np.mean(np.log(tail[1:] / tail[0]))
         continued = len(tail) / len(null) * np.maximum(far / tail[0], 1) ** -power

@@ -11,10 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.optimize import brentq
-from scipy.special import digamma, polygamma
+from scipy.special import digamma, ndtr, ndtri, polygamma  # scipy.stats takes half a second to load
 
 Values = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -22,10 +21,11 @@ Matrix = NDArray[np.float64]
 MAX_RUNS = 200  # nobody waits for more to decide a question
 MAX_AUTOCORRELATION = 0.9  # a series with more is too short to estimate it
 _FENCE = 3.0  # robust standard deviations; a run further out is moved to this distance
-_SD_PER_MEDIAN = 1 / stats.norm.ppf(0.75)  # of absolute deviations of normal values (Hampel 1974)
+_SD_PER_MEDIAN = 1 / ndtri(0.75)  # of absolute deviations of normal values (Hampel 1974)
 _MIN_RUNS_FOR_FENCE = 8  # the median absolute deviation of fewer is too uncertain (Croux & Rousseeuw 1992)
 _MIN_CASES_TO_POOL = 3  # cases from which a common variance is estimated
 _MAX_FREEDOM = 1e6  # in place of infinity
+_ROUNDING = 1e-15  # relative steps below which Newton's method only rounds
 _MIN_VARIANCE = 1e-8  # of logarithms: 0.01 %, which no clock resolves
 _MIN_RUNS_FOR_RANKS = 5  # fewer say nothing about how much neighbours are alike
 
@@ -116,8 +116,21 @@ def _pool_variances(variance: Matrix, freedom: Matrix) -> tuple[float, float]:
     beyond_chance = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
     weight = _MAX_FREEDOM
     if beyond_chance > polygamma(1, _MAX_FREEDOM / 2):
-        weight = 2 * float(brentq(lambda at: polygamma(1, at) - beyond_chance, 1e-3, _MAX_FREEDOM / 2))
+        weight = 2 * inverse_trigamma(beyond_chance)
     return float(np.exp(np.mean(logs) + digamma(weight / 2) - np.log(weight / 2))), weight
+
+
+def inverse_trigamma(value: float) -> float:
+    """Return where the trigamma function has a value, by Newton's method on its reciprocal (Smyth 2004, appendix).
+
+    The reciprocal is convex and nearly linear, so that the steps decrease from the right and only rounding ends them.
+    """
+    at, step = 0.5 + 1 / value, -1.0
+    while step < -_ROUNDING * at:
+        trigamma = polygamma(1, at)
+        step = float(trigamma * (1 - trigamma / value) / polygamma(2, at))
+        at += step
+    return at
 
 
 def residuals(values: Values, bounds: list[int]) -> Values:
@@ -133,7 +146,7 @@ def autocorrelation(left: Values, fitted: int = 1) -> float:
     negative correlation counts as none.
     """
     number = len(left)
-    ranks = stats.rankdata(left) - (number + 1) / 2
+    ranks = pd.Series(left).rank().to_numpy() - (number + 1) / 2
     total = float(ranks @ ranks)
     if not total or number <= 4 * fitted:
         return 0.0
@@ -148,7 +161,7 @@ def mean_autocorrelation(values: Matrix) -> float:
     It is corrected as in :func:`autocorrelation`, with a standard error added.
     """
     numbers = np.isfinite(values).sum(axis=0)
-    ranks = stats.rankdata(values, axis=0, nan_policy="omit") - (numbers + 1) / 2
+    ranks = pd.DataFrame(values).rank().to_numpy() - (numbers + 1) / 2
     products, squares = np.nansum(ranks[1:] * ranks[:-1], axis=0), np.nansum(ranks**2, axis=0)
     usable = (numbers >= _MIN_RUNS_FOR_RANKS) & (squares > 0)
     if not usable.any():
@@ -180,11 +193,31 @@ def rank_test(newest: Matrix, reference: Matrix) -> Values:
     counts = np.stack([np.isfinite(new).sum(axis=0), np.isfinite(old).sum(axis=0)])
     for numbers in np.unique(counts[:, counts.all(axis=0)], axis=1).T:
         cases = (counts == numbers[:, None]).all(axis=0)
-        pair = new[: numbers[0], cases], old[: numbers[1], cases]
-        exact = stats.mannwhitneyu(*pair, axis=0, method="exact").pvalue
-        weakened = stats.norm.isf(exact / 2) / np.sqrt(variance_inflation((int(numbers[0]), int(numbers[1])), phi))
-        chances[cases] = 2 * stats.norm.sf(weakened)
+        exact = wilcoxon_p_values(new[: numbers[0], cases], old[: numbers[1], cases])
+        weakened = -ndtri(exact / 2) / np.sqrt(variance_inflation((int(numbers[0]), int(numbers[1])), phi))
+        chances[cases] = 2 * ndtr(-weakened)
     return chances
+
+
+def wilcoxon_p_values(left: Matrix, right: Matrix) -> Values:
+    """Return for each column the exact two-sided p-value of the Wilcoxon rank-sum test of two samples without NaN.
+
+    The numbers of orders with each rank sum are the coefficients of a Gaussian binomial, a product of the factors
+    (1 - qⁿ⁺ⁱ) / (1 - qⁱ) (Mann and Whitney 1947, *Annals of Mathematical Statistics* 18, 50). Floats hold them exactly
+    below 2⁵³ orders. Of tied values an order without ties is assumed, as in SciPy.
+    """
+    few, many = sorted((len(left), len(right)))
+    orders = np.zeros(few * many + 1)
+    orders[0] = 1
+    for factor in range(1, few + 1):
+        orders[many + factor :] -= orders[: -many - factor].copy()
+        for start in range(factor):
+            orders[start::factor] = np.cumsum(orders[start::factor])
+    ranks = pd.DataFrame(np.concatenate([left, right])).rank().to_numpy()
+    wins = ranks[: len(left)].sum(axis=0) - len(left) * (len(left) + 1) / 2
+    furthest = np.maximum(wins, few * many - wins).astype(int)
+    chances = np.cumsum(orders / math.comb(few + many, few))
+    return np.asarray(np.minimum(2 * chances[few * many - furthest], 1))
 
 
 def adjust_p_values(p_values: Values) -> Values:
@@ -196,7 +229,11 @@ def adjust_p_values(p_values: Values) -> Values:
     """
     adjusted, known = np.full(len(p_values), np.nan), np.isfinite(p_values)
     if known.any():
-        adjusted[known] = stats.false_discovery_control(p_values[known])
+        values = p_values[known]
+        order = np.argsort(values)[::-1]
+        shares = values[order] * (len(values) / np.arange(len(values), 0, -1))
+        values[order] = np.minimum(np.minimum.accumulate(shares), 1)
+        adjusted[known] = values
     return adjusted
 
 
