@@ -1,7 +1,7 @@
 """Load the history in a folder or at a URL: every result file once, in the order in which the runs were made.
 
-Parsing a result takes about a tenth of a second, so what many files hold is cached in one Parquet file per location in
-the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or the
+Parsing a result takes up to a tenth of a second, so what several files hold is cached in one Parquet file per location
+in the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or the
 ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each time.
 """
 
@@ -40,7 +40,7 @@ from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import count, plural
 
-MIN_FILES_TO_CACHE = 24  # fewer files are parsed about as fast as a cache is read
+MIN_FILES_TO_CACHE = 5  # fewer are parsed in a fifth of a second
 _CACHE_VERSION = f"1, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
 _METADATA = b"accelbench"
 _BATCH_FILES = 16  # files read together: remote ones are fetched concurrently, and memory stays bounded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class LevelSweep:
         """Whether the technique is called by the plural of what its levels count, such as ``workers``."""
         return self.name.endswith("s") and not self.name.endswith("ss")
 
-    @property
+    @cached_property
     def ran(self) -> pd.DataFrame:
         """The arms that were measured."""
         return self.arms[self.arms["items_per_s"].notna()].reset_index(drop=True)

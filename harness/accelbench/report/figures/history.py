@@ -6,18 +6,20 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from accelbench import units
-from accelbench.history.changes import Change
-from accelbench.history.epochs import EpochChange
 from accelbench.report.figures.drawing import FigureWithData, intervals_of, speedup_axis
 from accelbench.report.figures.svg import INK, PALETTE, Axis, Chart, Key, Panel, clip
 from accelbench.report.labels import slug
 from accelbench.text import list_some
+
+if TYPE_CHECKING:  # what searches a history loads SciPy, and a single run has none
+    from accelbench.history.changes import Change
+    from accelbench.history.epochs import EpochChange
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # with ten colours, no two of seventy lines look alike
 _HEIGHT_PT = 125  # of a panel
