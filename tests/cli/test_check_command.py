@@ -200,7 +200,7 @@ def test_what_cannot_be_accepted_is_one_line(arguments, words):
 @pytest.mark.parametrize("command", ["check", "report"])
 @pytest.mark.usefixtures("results", "accelbench")
 def test_no_file_is_parsed_twice(command, monkeypatch):
-    monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
+    monkeypatch.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
     parsed = []
 
     original = load.from_json

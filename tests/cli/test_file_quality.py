@@ -26,7 +26,7 @@ def keep(folder, number, *, hours=None, **fields):
 def history(tmp_path, monkeypatch):
     """Runs beside a copy, a file that was cut, a file of pytest-benchmark alone, and one made by a wrong clock."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
+    monkeypatch.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
     folder = tmp_path / "results"
     for number in (1, 2, 4, 9998, 9999, 10000, 10002, 10003):
         keep(folder / "m", number)

@@ -17,7 +17,7 @@ SIMPLE = run(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=e
 @pytest.fixture
 def accelbench(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
+    monkeypatch.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
     return lambda *arguments: CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 

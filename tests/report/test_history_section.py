@@ -7,7 +7,8 @@ import pytest
 from made_up import history, results
 from pages import text
 
-from accelbench.report.history_section import summarize_history
+from accelbench.history.changes import find_changes
+from accelbench.report.history_section import draw_history, summarize_history
 from accelbench.report.page import write_report
 
 
@@ -103,5 +104,19 @@ def test_what_a_file_calls_things_is_text(tmp_path):
 def test_a_workload_of_any_name_stands_in_the_legend():
     past = history(results(3))
     named = past.observations.assign(workload="_" + past.observations["workload"].astype(str), fixed="$x^2$")
-    (drawn,) = summarize_history(replace(past, observations=named)).figures
+    changed = replace(past, observations=named)
+    (drawn,) = draw_history(changed, find_changes(changed))
     assert "_bert-train, bf16, $x^2$" in [key.label for key in drawn.figure.legend]
+
+
+def test_a_history_is_searched_once_and_again_when_a_value_changed(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path))
+    past = history(results(24))
+    first = summarize_history(past)
+    searched = []
+    monkeypatch.setattr("accelbench.report.history_section.find_changes", lambda each: searched.append(each) or [])
+    assert summarize_history(past) == first
+    assert searched == []
+    moved = past.observations.assign(log_effect=past.observations["log_effect"] - 1e-9)
+    summarize_history(replace(past, observations=moved))
+    assert len(searched) == 1

@@ -80,3 +80,14 @@ def test_figures_of_one_name_do_not_overwrite_each_other(figures):
 def test_a_figure_carries_no_date(figures):
     (svg,) = figures(trial(*batches())).values()
     assert re.findall(r"dc:date|20\d\d-\d\d", svg) == []
+
+
+def test_the_figures_of_a_run_are_drawn_once_and_those_of_another_run_anew(figures, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
+    known = figures(trial(*batches()))
+    drawn = []
+    monkeypatch.setattr("accelbench.report.figures.draw", lambda run: drawn.append(run) or [])
+    assert figures(trial(*batches())) == known != {}
+    assert drawn == []
+    figures(trial(*batches()[:2]))
+    assert len(drawn) == 1

@@ -15,7 +15,7 @@ from accelbench.schema.result import Price, Visit, VisitEffect
 
 @pytest.fixture
 def section_of(tmp_path, monkeypatch):
-    monkeypatch.setattr("accelbench.report.page.draw", lambda *_: [])  # the figures are not asked about
+    monkeypatch.setattr("accelbench.report.page.render", lambda *_: [])  # the figures are not asked about
 
     def of(*arms, run_fields=None, **fields):
         path = save(run(trial(*arms, **fields), **(run_fields or {})), tmp_path / "0001_a.json")

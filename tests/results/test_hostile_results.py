@@ -61,7 +61,7 @@ def test_strange_values_that_the_schema_allows_make_a_page(tmp_path_factory, doc
     path = tmp_path_factory.mktemp("allowed") / "0001_a.json"
     path.write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("accelbench.report.page.draw", lambda *_: [])  # figures take a second each
+        patched.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
         assert write_report(find_results(path).results[0], path.parent).is_file()
 
 

@@ -28,13 +28,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr
 
 from accelbench.history.run_statistics import (
     MAX_AUTOCORRELATION,
     Values,
     autocorrelation,
+    ranks_of,
     residuals,
     robust_scale,
     variance_inflation,
@@ -212,7 +212,7 @@ def _propose_places(values: Values) -> list[int]:
         return []
     import ruptures  # here, since it takes half a second to load, and a short history is not searched
 
-    scores = ndtri(pd.Series(values).rank().to_numpy() / (number + 1))
+    scores = ndtri(ranks_of(values) / (number + 1))
     scores = np.asarray(scores / (scores.std() or 1.0))
     search = ruptures.KernelCPD(kernel="linear", min_size=MIN_SEGMENT).fit(scores[:, None])
     bounds = [0, *map(int, search.predict(pen=_PENALTY * math.log(number)))]
@@ -237,7 +237,7 @@ def _best_split(values: Values) -> int:
     Outliers lie far from both levels. The levels are found from the ranks, which a few outliers do not disturb, and
     from the values, which show a large step of a few runs ago. The split with the smaller absolute residuals counts.
     """
-    places = [_least_squares(pd.Series(values).rank().to_numpy()), _least_squares(values)]
+    places = [_least_squares(ranks_of(values)), _least_squares(values)]
     places = [_least_squares(_clip_outliers(values, place)) for place in places]
     return min(places, key=lambda place: float(np.abs(residuals(values, [0, place, len(values)])).sum()))
 

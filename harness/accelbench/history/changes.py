@@ -7,8 +7,8 @@ The machine, its workloads and the effects are three questions, and all series o
 A series in which nothing was found counts with a p-value of 1. Transients are questions of their own: many of them must
 not make it easier to report a lasting change.
 
-A history is searched from the start each time, so no stored answer can become stale. Only the newest runs are searched,
-which bounds time and memory however long a history grows.
+A history is searched from the start. Only the newest runs are searched, which bounds time and memory however long a
+history grows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Load the history in a folder or at a URL: every result file once, in the order in which the runs were made.
 
 Parsing a result takes up to a tenth of a second, so what several files hold is cached in one Parquet file per location
-in the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or the
-ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each time.
+in the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or
+the ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each
+time.
 """
 
 from __future__ import annotations

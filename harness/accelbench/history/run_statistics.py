@@ -138,6 +138,11 @@ def residuals(values: Values, bounds: list[int]) -> Values:
     return np.concatenate([values[start:end] - np.median(values[start:end]) for start, end in pairwise(bounds)])
 
 
+def ranks_of(values: Values) -> Values:
+    """Return the rank of each value, from 1 on; equal values share the mean of their ranks."""
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
+
+
 def autocorrelation(left: Values, fitted: int = 1) -> float:
     """Return the correlation of the ranks of neighbouring residuals, from which ``fitted`` parameters were estimated.
 
@@ -146,7 +151,7 @@ def autocorrelation(left: Values, fitted: int = 1) -> float:
     negative correlation counts as none.
     """
     number = len(left)
-    ranks = pd.Series(left).rank().to_numpy() - (number + 1) / 2
+    ranks = ranks_of(left) - (number + 1) / 2
     total = float(ranks @ ranks)
     if not total or number <= 4 * fitted:
         return 0.0

@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from accelbench import units
+from accelbench.disk_cache import recall
 from accelbench.history.change_points import MIN_SEGMENT
 from accelbench.history.changes import FALSE_DISCOVERY_RATE, Change, Shape, find_changes
 from accelbench.history.epochs import EpochChange, find_epoch_changes
 from accelbench.history.observations import History
 from accelbench.report.figures import name_uniquely
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import FigureWithData, RenderedFigure
 from accelbench.report.figures.history import EffectLine, MachinePanel, RunSeries, draw_over_runs
 from accelbench.results.arm_table import rows_of
 from accelbench.text import format_case
@@ -43,23 +44,28 @@ class HistorySection:
     counted_changes: str
     turns: list[str]
     remarks: list[str]
-    figures: list[FigureWithData]
+    figures: list[RenderedFigure]
 
 
 def summarize_history(history: History, *, draw: bool = True) -> HistorySection | None:
     """Return what many runs show together; None where fewer than three of one machine can be compared.
 
-    With ``draw`` false there are no figures.
+    With ``draw`` false there are no figures. The changes and the figures are kept by a hash of the history.
     """
     series = _comparable_runs(history)
     if not series:
         return None
-    changes = find_changes(history)
+    inputs = [pd.util.hash_pandas_object(table).to_numpy().tobytes() for table in (history.runs, history.observations)]
+    changes = recall("changes", list[Change], inputs, lambda: find_changes(history))
     epochs = find_epoch_changes(history.runs)[-_MAX_SENTENCES:]
     runs = " and ".join(f"{units.plural(each.total, 'run')} of {each.machine}" for each in series)
     table = [_describe_change(change) for change in changes[:_MAX_CHANGES]]
     if len(series) == 1:
         table = [{name: cell for name, cell in row.items() if name != "machine"} for row in table]
+
+    def figures() -> list[RenderedFigure]:
+        return [figure.render() for figure in draw_history(history, changes)]
+
     return HistorySection(
         counted=f"{runs} can be compared: the same machine, the same size.",
         columns=list(table[0]) if table else [],
@@ -67,7 +73,7 @@ def summarize_history(history: History, *, draw: bool = True) -> HistorySection 
         counted_changes=_count_changes(changes),
         turns=[_describe_epoch_change(change, history) for change in reversed(epochs)],
         remarks=list(history.remarks[:_MAX_SENTENCES]),
-        figures=_draw_techniques(history, series, changes) if draw else [],
+        figures=recall("history", list[RenderedFigure], inputs, figures) if draw else [],
     )
 
 
@@ -170,11 +176,11 @@ def _describe_event(change: Change) -> str:
     return f"{change.workload} ({level}) {_describe_size(change)} {when}{along}"
 
 
-def _draw_techniques(history: History, series: Sequence[RunSeries], changes: Sequence[Change]) -> list[FigureWithData]:
+def draw_history(history: History, changes: Sequence[Change]) -> list[FigureWithData]:
     """Draw the techniques that changed first, then those that moved furthest; as many as a page has room for."""
     panels: dict[tuple[str, str], list[MachinePanel]] = {}
     epochs = {name: find_epoch_changes(history.runs, name) for name in history.observations["framework"].unique()}
-    for each in series:
+    for each in _comparable_runs(history):
         changed = [change.case for change in changes if change.since in each.comparable]
         by_technique = each.effects.groupby(["framework", "technique"], sort=False, observed=True)
         for (framework, technique), effects in by_technique:

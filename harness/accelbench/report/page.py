@@ -13,8 +13,8 @@ from accelbench.locations import Published, join_location, local_path, publish
 from accelbench.report.card import badge, card, has_card
 from accelbench.report.certificate import CertificateSummary, summarize_certificate
 from accelbench.report.exports import as_parquet, export_effects, format_csv
-from accelbench.report.figures import draw
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures import render
+from accelbench.report.figures.drawing import FigureWithData, RenderedFigure
 from accelbench.report.labels import Anchors, describe_caches, format_taken, unique_labels
 from accelbench.report.machine import (
     describe_card,
@@ -53,7 +53,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
     run = findings.run
     rows, chosen = findings.rows, findings.choosable_rows
     around, lost = circumstances(run), group_unmeasured(rows)
-    figures = [replace(figure, name=f"{anchors.prefix}{figure.name}") for figure in draw(findings)]
+    figures = [replace(figure, name=f"{anchors.prefix}{figure.name}") for figure in render(findings)]
     stated, limits = state_findings(chosen, around), list(thresholds(findings))
     techniques = technique_sections(
         [row for row in rows if not row["baseline"]],
@@ -194,7 +194,7 @@ def _around(
     return None, summarize_history(history, draw=draw)
 
 
-def _figures(page: Content) -> Iterator[FigureWithData]:
+def _figures(page: Content) -> Iterator[FigureWithData | RenderedFigure]:
     for part in page["runs"]:
         yield from part["figures"]
         yield from part["why"].figures if part["why"] else ()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from accelbench import units
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.labels import Anchors
 from accelbench.report.render import Content
 from accelbench.report.sparklines import arm_strips
@@ -35,7 +35,7 @@ _BEST = 3  # techniques that pay on a workload; all of its effects stand in its 
 
 def technique_sections(
     arms: Sequence[Row],
-    figures: Sequence[FigureWithData],
+    figures: Sequence[RenderedFigure],
     anchors: Anchors,
     *,
     findings: Sequence[VerdictGroup],

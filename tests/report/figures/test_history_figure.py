@@ -8,7 +8,14 @@ import pytest
 from golden import close, lines, marks
 from made_up import history, results
 
-from accelbench.report.history_section import summarize_history
+from accelbench.history.changes import find_changes
+from accelbench.report.history_section import draw_history
+
+
+def figure_over(past):
+    """Draw the only technique of a history."""
+    (drawn,) = draw_history(past, find_changes(past))
+    return drawn
 
 
 def figure_of(runs: int, workload: str, off):
@@ -18,8 +25,7 @@ def figure_of(runs: int, workload: str, off):
     moved = (seen["workload"] == workload) & ~seen["baseline"]
     by = np.where(moved, off(seen["run"].cat.codes.to_numpy()), 0.0)
     changed = {name: seen[name] + by for name in ("log_effect", "log_low", "log_high")}
-    (drawn,) = summarize_history(replace(past, observations=seen.assign(**changed))).figures
-    return drawn
+    return figure_over(replace(past, observations=seen.assign(**changed)))
 
 
 def level_lines(drawn, *, longer_than: float) -> list[np.ndarray]:
@@ -31,8 +37,7 @@ def level_lines(drawn, *, longer_than: float) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def figure():
     """AMP over 40 runs, with a step at run 21."""
-    (drawn,) = summarize_history(history(results(40))).figures
-    return drawn
+    return figure_over(history(results(40)))
 
 
 def test_the_title_says_what_changed_since_when_and_along_with_what(figure):
@@ -56,7 +61,7 @@ def test_a_change_of_the_driver_is_a_line_before_its_run_and_a_sentence(figure):
 
 
 def test_only_the_latest_runs_are_drawn_and_the_note_says_of_how_many():
-    (drawn,) = summarize_history(history(results(50))).figures
+    drawn = figure_over(history(results(50)))
     assert drawn.data["run"].iloc[[0, -1]].tolist() == ["0011_nightly", "0050_nightly"]
     assert drawn.note.startswith("40 of 50 runs of gpu-box, in the order in which they were made.")
 
@@ -65,14 +70,14 @@ def test_a_run_that_lacks_the_technique_is_a_gap():
     runs = results(8)
     past = history(runs)
     there = past.observations["run"] != past.runs["run"][3]
-    (drawn,) = summarize_history(type(past)(runs=past.runs, observations=past.observations[there])).figures
+    drawn = figure_over(type(past)(runs=past.runs, observations=past.observations[there]))
     assert drawn.data["bert-train, bf16 (×)"].isna().tolist() == [place == 3 for place in range(8)]
     assert len(marks(drawn)) == 7 * 4
 
 
 def test_two_machines_have_a_panel_each_and_their_own_runs():
     both = [each for pair in zip(results(6), results(6, machine="other", seed=1), strict=True) for each in pair]
-    (drawn,) = summarize_history(history(both)).figures
+    drawn = figure_over(history(both))
     assert [panel.x.label for panel in drawn.figure.panels] == ["runs of other", "runs of gpu-box"]
     assert drawn.data["machine"].tolist() == ["other"] * 6 + ["gpu-box"] * 6
     assert len(marks(drawn, 0)) == len(marks(drawn, 1)) == 6 * 4

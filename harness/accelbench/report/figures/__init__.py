@@ -12,7 +12,8 @@ from importlib import import_module
 from itertools import chain, count, islice
 from pkgutil import iter_modules
 
-from accelbench.report.figures.drawing import FigureKind, FigureWithData
+from accelbench.disk_cache import as_bytes, recall
+from accelbench.report.figures.drawing import FigureKind, FigureWithData, RenderedFigure
 from accelbench.results import Findings
 
 _MOST = 200  # figures; a run of every benchmark has about seventy
@@ -21,6 +22,13 @@ _MOST = 200  # figures; a run of every benchmark has about seventy
 def draw(findings: Findings) -> list[FigureWithData]:
     """Return the figures for which a run has data, each under a unique name."""
     return name_uniquely(islice(_all(findings), _MOST))
+
+
+def render(findings: Findings) -> list[RenderedFigure]:
+    """Return the figures of a run as texts, which are kept by a hash of the run."""
+    result = findings.result
+    inputs = as_bytes((result.name, result.number, result.taken, result.run))
+    return recall("figures", list[RenderedFigure], [inputs], lambda: [figure.render() for figure in draw(findings)])
 
 
 def name_uniquely(drawn: Iterable[FigureWithData]) -> list[FigureWithData]:

@@ -96,6 +96,39 @@ class FigureWithData:
         """Return it as SVG for a page: in the page's colours, described by ``alt``."""
         return self.figure.inline(self.alt, _PAGE_COLOURS)
 
+    def render(self) -> RenderedFigure:
+        """Return what a page shows of it."""
+        return RenderedFigure(
+            name=self.name,
+            title=self.title,
+            note=self.note,
+            about=self.about,
+            headings=self.headings,
+            rows=self.rows,
+            csv=self.csv,
+            svg=self.svg,
+            inline_svg=self.inline(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderedFigure:
+    """A figure as texts, named as in `FigureWithData`: all that a page and its files need, which can be kept."""
+
+    name: str
+    title: str
+    note: str
+    about: tuple[str, str]
+    headings: list[tuple[str, bool]]
+    rows: list[list[str]]
+    csv: str
+    svg: str
+    inline_svg: str
+
+    def inline(self) -> str:
+        """Return it as SVG for a page."""
+        return self.inline_svg
+
 
 class FigureKind(ABC):
     """One kind of figure: how it finds what it shows among the findings of a run, and draws it.
