@@ -23,7 +23,7 @@ from accelbench.files import cache_folder, write_atomically
 
 Kept = TypeVar("Kept")
 
-MAX_BYTES = 64 * 2**20  # of all entries, about a dozen reports; those that were not used for longest are deleted
+MAX_BYTES = 64 * 2**20  # of all entries, about seventy reports; those that were not used for longest are deleted
 _LIBRARIES = ("numpy", "pandas", "ruptures", "scipy")
 
 
