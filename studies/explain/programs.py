@@ -27,9 +27,8 @@ def rows(count: int, width: int, dtype: torch.dtype = torch.float32) -> TensorDa
 class Batches(Dataset[tuple[torch.Tensor, torch.Tensor]]):
     """Whole batches of random rows, with labels: nothing is collected row by row."""
 
-    def __init__(self, count: int, batch_size: int, width: int, dtype: torch.dtype = torch.float32) -> None:
-        parts = rows(count, width, dtype).tensors
-        self._batches = list(zip(*(part.split(batch_size) for part in parts), strict=True))
+    def __init__(self, count: int, batch_size: int, width: int) -> None:
+        self._batches = list(zip(*(part.split(batch_size) for part in rows(count, width).tensors), strict=True))
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -124,7 +123,7 @@ def tiny_batch() -> Program:
 
 def one_thread() -> Program:
     torch.set_num_threads(1)
-    return plain(network(1024, 2048, 1024), Batches(1024, 512, 1024), None)
+    return plain(network(1024, 2048, 1024), rows(1024, 1024), 512)
 
 
 class Branching(nn.Module):
@@ -211,7 +210,7 @@ def restarted_workers() -> Program:
 
 
 def float64() -> Program:
-    return plain(network(1024, 1024, 1024).double(), Batches(1024, 256, 1024, torch.float64), None)
+    return plain(network(1024, 1024, 1024).double(), rows(1024, 1024, torch.float64), 256)
 
 
 def optimizer_loop() -> Program:
@@ -225,7 +224,7 @@ def optimizer_loop() -> Program:
 
 
 def large_products() -> Program:
-    return plain(network(1024, 2048, 1024), Batches(1024, 512, 1024), None)
+    return plain(network(1024, 2048, 1024), rows(1024, 1024), 512)
 
 
 def convolutions() -> Program:
@@ -239,7 +238,8 @@ def convolutions() -> Program:
 
 
 def living_workers() -> Program:
-    return plain(network(512, 1024, 512), Batches(4096, 512, 512), None, num_workers=1, persistent_workers=True)
+    data = Batches(4096, 512, 1024)
+    return plain(network(1024, 2048, 1024), data, None, num_workers=1, persistent_workers=True)
 
 
 def whole_graph() -> Program:
@@ -251,9 +251,7 @@ def whole_graph() -> Program:
 def answers_only() -> Program:
     model = network(1024, 2048, 1024)
     return Program(
-        model=model,
-        loader=DataLoader(Batches(2048, 512, 1024), batch_size=None),
-        step=lambda model, batch: model(batch[0]),
+        model=model, loader=DataLoader(rows(2048, 1024), batch_size=512), step=lambda model, batch: model(batch[0])
     )
 
 

@@ -1,6 +1,7 @@
 """Causes are named where the intervals say so, and nowhere else."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -103,19 +104,30 @@ def an_operator(name, share, *, operations=0.0, moved_bytes=0.0):
 
 def test_operators_near_the_rate_of_the_memory_bind_by_memory():
     moving = an_operator("add", 0.8, operations=2e7, moved_bytes=6e8)
-    assert find_nearest_ceiling(moving, CEILINGS, "cpu").bound == "memory"
+    assert find_nearest_ceiling(moving, a_profile(operators=(moving,)), CEILINGS).bound == "memory"
     assert codes_of(operators=(moving,)) == ["memory-bound"]
+
+
+@pytest.mark.parametrize(("others_bytes", "bound"), [(0.0, "neither"), (1e9, "memory")])
+def test_what_a_batch_moves_tells_whether_an_operator_finds_its_numbers_in_a_cache(others_bytes, bound):
+    caches = [
+        Ceiling(name="cpu memory", per_s=per_s, unit="byte", working_set_bytes=size)
+        for per_s, size in ((2e11, 0), (5e10, 3e7))
+    ]
+    one, others = an_operator("add", 0.4, moved_bytes=1.6e6), an_operator("mul", 0.4, moved_bytes=others_bytes)
+    one = replace(one, seconds=4e-5)
+    assert find_nearest_ceiling(one, a_profile(operators=(one, others)), caches).bound == bound
 
 
 def test_operators_near_the_peak_of_products_bind_by_arithmetic():
     product = an_operator("mm", 0.8, operations=6e9, moved_bytes=1e6)
-    assert find_nearest_ceiling(product, CEILINGS, "cpu").bound == "arithmetic"
+    assert find_nearest_ceiling(product, a_profile(operators=(product,)), CEILINGS).bound == "arithmetic"
     assert codes_of(operators=(product,)) == ["compute-bound"]
 
 
 def test_operators_far_from_every_ceiling_bind_by_neither():
     small = an_operator("add", 0.8, operations=1e3, moved_bytes=1e4)
-    assert find_nearest_ceiling(small, CEILINGS, "cpu").bound == "neither"
+    assert find_nearest_ceiling(small, a_profile(operators=(small,)), CEILINGS).bound == "neither"
     assert codes_of(operators=(small,)) == []
 
 

@@ -19,6 +19,7 @@ from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
 BOUND = 0.3  # of the time, which operators near a ceiling must take to name it
+CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one core
 SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs as much as its work
 MANY_RECOMPILATIONS = 3  # one follows a last, smaller batch; PyTorch then makes the size a variable
 TINY_BATCH = 0.2  # share of the time that does not grow with the batch
@@ -238,13 +239,21 @@ class NearestCeiling:
     of_ceiling: float | None = None
 
 
-def find_nearest_ceiling(operator: OperatorTime, ceilings: Sequence[Ceiling], device: str) -> NearestCeiling:
-    """Return which ceiling an operator is nearest to, and how near."""
+def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Sequence[Ceiling]) -> NearestCeiling:
+    """Return which ceiling an operator of a profile is nearest to, and how near.
+
+    What a call moves lies in a core's cache if it is small. Else it was moved out of the caches by the rest of the
+    batch, unless the whole batch fits into them.
+    """
     if not operator.calls or operator.seconds <= 0:
         return NearestCeiling(bound="unknown")
     found: dict[RooflineBound, float] = {}
-    moved = operator.moved_bytes or 0.0
-    memory = find_ceiling(ceilings, f"{device} memory", moved / operator.calls)
+    device, moved = profile.device, operator.moved_bytes or 0.0
+    working_set_bytes = moved / operator.calls
+    if working_set_bytes >= CORE_CACHE_BYTES:
+        of_batch = sum(each.moved_bytes or 0.0 for each in profile.operators) / profile.batches
+        working_set_bytes = max(working_set_bytes, of_batch)
+    memory = find_ceiling(ceilings, f"{device} memory", working_set_bytes)
     if memory and moved:
         found["memory"] = moved / operator.seconds / memory.per_s
     products = [
@@ -262,7 +271,7 @@ def find_nearest_ceiling(operator: OperatorTime, ceilings: Sequence[Ceiling], de
 
 def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling]) -> Iterator[Cause]:
     """Yield memory or arithmetic, if operators near its ceiling take much of the time."""
-    bounds = [find_nearest_ceiling(each, ceilings, profile.device).bound for each in profile.operators]
+    bounds = [find_nearest_ceiling(each, profile, ceilings).bound for each in profile.operators]
     for bound, cause in CAUSES_BY_BOUND.items():
         near = [each for each, nearest in zip(profile.operators, bounds, strict=True) if nearest == bound]
         share = StepShare.sum_of(each.share for each in near)

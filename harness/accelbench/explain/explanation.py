@@ -159,7 +159,7 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
 def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
     """Yield the operators that take much of the time, far from every ceiling of the machine."""
     for each in explanation.profile.operators[:OPERATORS]:
-        near = find_nearest_ceiling(each, explanation.ceilings, explanation.profile.device).of_ceiling
+        near = find_nearest_ceiling(each, explanation.profile, explanation.ceilings).of_ceiling
         if each.share.low >= MUCH and near is not None and near < FAR:
             yield (
                 f"by profile, {each.name} takes {percent(each.share.share)} of the time, at {percent(near)} of the "
@@ -265,7 +265,7 @@ def _make_operator_rows(explanation: Explanation) -> list[tuple[str, ...]]:
         if share:
             rows.append((name, *_format_cells(share), "", "", "", ""))
     for each in profile.operators[:OPERATORS]:
-        nearest = find_nearest_ceiling(each, explanation.ceilings, profile.device)
+        nearest = find_nearest_ceiling(each, profile, explanation.ceilings)
         near = "" if nearest.of_ceiling is None else f"{percent(nearest.of_ceiling)} of a ceiling"
         if nearest.bound in ("memory", "arithmetic"):
             near = f"{nearest.bound}: {percent(nearest.of_ceiling or 0.0)} of the ceiling"
