@@ -1,8 +1,9 @@
 """Time commands in folders of many runs, beside other tools: `python -m studies.report_scale` (some ten minutes).
 
 The study times building and loading the index, `accelbench check`, also after one more run, and `accelbench report`,
-each in a process of its own. `pytest-benchmark compare` reads the same files, and `asv publish` the same medians in
-asv's format. The tools answer different questions. The table is printed; with --write it is put into studies/README.md.
+each in a process of its own. Only "the same report again" finds what a report computed before. `pytest-benchmark
+compare` reads the same files, and `asv publish` the same medians in asv's format. The tools answer different questions.
+The table is printed; with --write it is put into studies/README.md.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 
 import msgspec
 
+from accelbench.disk_cache import computed_folder
 from accelbench.files import CACHE_VARIABLE
 from studies.marked_tables import write_tables
 
@@ -214,6 +216,7 @@ def measure_folder(number: int, asv: Path, folder: Path) -> Iterator[tuple[str, 
         yield f"`accelbench {command}`", measure(*accelbench, command, folder=folder)
     yield "the same report again", measure(*accelbench, "report", folder=folder)
     for option in ("--no-history", "--format markdown"):
+        shutil.rmtree(computed_folder(), ignore_errors=True)
         yield f"`accelbench report {option}`", measure(*accelbench, "report", *option.split(), folder=folder)
     storage = ["--storage", (folder / "results").as_uri()]
     compare = Path(sys.executable).with_name("pytest-benchmark")

@@ -27,6 +27,11 @@ MAX_BYTES = 64 * 2**20  # of all entries, about seventy reports; those that were
 _LIBRARIES = ("numpy", "pandas", "ruptures", "scipy")
 
 
+def computed_folder() -> Path:
+    """Return the folder of what was computed."""
+    return cache_folder() / "computed"
+
+
 def recall(name: str, kind: type[Kept], inputs: Iterable[bytes], compute: Callable[[], Kept]) -> Kept:
     """Return what was computed from these inputs before, or else compute it and keep it.
 
@@ -36,7 +41,7 @@ def recall(name: str, kind: type[Kept], inputs: Iterable[bytes], compute: Callab
     for each in inputs:
         digest.update(len(each).to_bytes(8))
         digest.update(each)
-    path = cache_folder() / "computed" / f"{name}-{digest.hexdigest()}.msgpack"
+    path = computed_folder() / f"{name}-{digest.hexdigest()}.msgpack"
     with suppress(OSError, ValueError, msgspec.MsgspecError, RecursionError):
         kept = msgspec.msgpack.decode(path.read_bytes(), type=kind)
         with suppress(OSError):

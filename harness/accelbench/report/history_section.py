@@ -26,6 +26,7 @@ _MAX_RUNS, _MAX_LINES = 40, 6  # that a reader can tell apart, and that keep a p
 _MAX_PANELS = 12  # on a page
 _MAX_CHANGES = 12  # in the table, the latest first
 _MAX_SENTENCES = 12  # of a kind, the latest first
+_NAMES = ("case", "workload", "technique", "level", "problem", "fixed")  # columns that name a line
 _MAX_CAUSE = 80  # characters of a cause that a title has room for
 
 
@@ -207,7 +208,7 @@ def _choose_lines(effects: pd.DataFrame, changed: Collection[str]) -> list[Effec
     cases = ranked.sort_values(["changed", "strength"], ascending=False, kind="stable").drop_duplicates("case")
     chosen = cases.drop_duplicates("workload")[:_MAX_LINES]
     several = chosen["level"].nunique() > 1
-    return [_make_line(row, effects, several=several) for row in rows_of(chosen)]
+    return [_make_line(row, effects, several=several) for row in rows_of(chosen[[*_NAMES]])]
 
 
 def _make_line(row: dict[str, Any], effects: pd.DataFrame, *, several: bool) -> EffectLine:
