@@ -22,7 +22,7 @@ from accelbench.errors import BadInput
 from accelbench.results import Result, find_results
 from accelbench.schema.result import Effect
 from accelbench.text import format_levels
-from accelbench.units import count, percent, ratio
+from accelbench.units import count, percent, plural, ratio
 from studies.marked_tables import write_tables
 
 PAGE = Path(__file__).with_name("interval_evaluation.md")
@@ -156,7 +156,7 @@ def side_by_side(before: Sequence[Result], after: Sequence[Result]) -> Iterator[
     turned = [row for row in rows if row[1].verdict != row[2].verdict]
     opposite = sum({one.verdict, other.verdict} == {"faster", "slower"} for _, one, other in turned)
     yield (
-        f"{Path(old.path).name} beside {Path(new.path).name} of {new.run.machine}: of {len(rows)} effects in both, "
+        f"{Path(old.path).name} beside {Path(new.path).name} of {new.run.machine}: of {plural(len(rows), 'effect')} in both, "
         f"{len(turned)} have another verdict; {opposite} of these turned from faster to slower or back."
     )
     yield ""

@@ -99,15 +99,22 @@ def test_the_command_writes_both_groups_into_the_page(tmp_path, monkeypatch, cap
         for number, speedup in enumerate(speedups, start=1):
             _save(tmp_path / group, number, (speedup, speedup - 0.1, speedup + 0.1, "undecided"))
     page = tmp_path / "page.md"
-    page.write_text("above\n<!-- agreement: begin -->\nold\n<!-- agreement: end -->\nbelow\n")
+    marks = [f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in ("agreement", "side by side")]
+    page.write_text("above\n" + "between\n".join(marks) + "below\n")
     monkeypatch.setattr(agreement, "PAGE", page)
     old, new = (str(tmp_path / group) for group in ("old", "new"))
     monkeypatch.setattr(sys, "argv", ["agreement", new, "--before", old, "--write"])
     agreement.main()
     assert "| before | example-2c-8g | 2 | 1 | 1 (100 %) | 0 | 0 (0 %) | 7.8 % |" in page.read_text()
     assert "| after | example-2c-8g | 2 | 1 | 0 (0 %) |" in page.read_text()
-    assert page.read_text().splitlines()[-1] == "below"
-    assert capsys.readouterr().out in page.read_text()
+    assert "of 1 effect in both, 0 have another verdict" in page.read_text()
+    assert "| 2.00× (1.90–2.10) | undecided | 1.50× (1.40–1.60) | undecided |" in page.read_text()
+    assert [line for line in ("above", "between", "below", "old") if line in page.read_text().splitlines()] == [
+        "above",
+        "between",
+        "below",
+    ]
+    assert {*capsys.readouterr().out.splitlines()} <= {*page.read_text().splitlines()}
 
 
 def test_the_command_answers_bad_input_in_one_line(tmp_path, monkeypatch):
