@@ -156,8 +156,8 @@ def side_by_side(before: Sequence[Result], after: Sequence[Result]) -> Iterator[
     turned = [row for row in rows if row[1].verdict != row[2].verdict]
     opposite = sum({one.verdict, other.verdict} == {"faster", "slower"} for _, one, other in turned)
     yield (
-        f"{Path(old.path).name} beside {Path(new.path).name} of {new.run.machine}: of {plural(len(rows), 'effect')} in both, "
-        f"{len(turned)} have another verdict; {opposite} of these turned from faster to slower or back."
+        f"{Path(old.path).name} beside {Path(new.path).name} of {new.run.machine}: of {plural(len(rows), 'effect')} in "
+        f"both, {len(turned)} have another verdict; {opposite} of these turned from faster to slower or back."
     )
     yield ""
     yield "| effect | before | verdict | after | verdict |"
