@@ -1,4 +1,4 @@
-"""Keep what takes long to compute in the cache folder, under a hash of what it was computed from.
+"""Keep the results of slow computations in the cache folder, under a hash of their inputs.
 
 The hash covers this package's source and the versions of the libraries that compute, so that an upgrade computes anew.
 Entries are plain data in MessagePack, checked when they are read, since anybody may have written them; a pickle could
@@ -28,7 +28,7 @@ _LIBRARIES = ("numpy", "pandas", "ruptures", "scipy")
 
 
 def computed_folder() -> Path:
-    """Return the folder of what was computed."""
+    """Return the folder of the kept results."""
     return cache_folder() / "computed"
 
 

@@ -152,7 +152,7 @@ def join_location(location: Path | str, name: str) -> str:
 
 
 def address_beside(location: str, suffix: str) -> str:
-    """Return the location of what is kept beside a result file, under its name with another suffix than ``.json``."""
+    """Return the location of a companion of a result file: the same name with another suffix than ``.json``."""
     before, place, after = _url_parts(location) if local_path(location) is None else ("", location, "")
     return f"{before}{place.removesuffix('.json')}{suffix}{after}"
 

@@ -251,8 +251,7 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     device, moved = profile.device, operator.moved_bytes or 0.0
     working_set_bytes = moved / operator.calls
     if working_set_bytes >= CORE_CACHE_BYTES:
-        of_batch = sum(each.moved_bytes or 0.0 for each in profile.operators) / profile.batches
-        working_set_bytes = max(working_set_bytes, of_batch)
+        working_set_bytes = max(working_set_bytes, profile.batch_moved_bytes)
     memory = find_ceiling(ceilings, f"{device} memory", working_set_bytes)
     if memory and moved:
         found["memory"] = moved / operator.seconds / memory.per_s

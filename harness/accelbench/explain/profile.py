@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, stdev
 
 from accelbench.student_t import quantile
@@ -153,6 +154,11 @@ class Profile:
     def calls(self) -> float:
         """The number of calls of operators in an iteration."""
         return sum(each.calls for each in self.operators)
+
+    @cached_property
+    def batch_moved_bytes(self) -> float:
+        """The bytes that all operators move for a batch."""
+        return sum(each.moved_bytes or 0.0 for each in self.operators) / self.batches
 
     @property
     def caveat(self) -> str:

@@ -107,10 +107,13 @@ def _describe_workers(comparisons: Sequence[KnownComparison]) -> Iterator[str]:
 
 
 def _describe_cores(comparisons: Sequence[KnownComparison]) -> Iterator[str]:
-    known = [each for each in comparisons if each.cores_are_far is not None]
-    if known:
+    if known := _with_known_cores(comparisons):
         far = sum(bool(each.cores_are_far) for each in known)
         yield f"The cores lay far apart during {far} of {units.plural(len(known), 'comparison')}."
+
+
+def _with_known_cores(comparisons: Sequence[KnownComparison]) -> list[KnownComparison]:
+    return [each for each in comparisons if each.cores_are_far is not None]
 
 
 def _format_count(comparisons: Sequence[KnownComparison]) -> str:
@@ -218,8 +221,7 @@ def _more_work(certificate: Certificate) -> Part:
 
 
 def _near_and_far(certificate: Certificate) -> Part:
-    known = [each for each in certificate.comparisons if each.cores_are_far is not None]
-    rows = []
+    known, rows = _with_known_cores(certificate.comparisons), []
     for group in group_by(sorted(known, key=lambda each: bool(each.cores_are_far)), "cores_are_far", "through"):
         identical = [each for each in group if not each.effect_size]
         different = [each for each in group if each.effect_size == REQUIRED_EFFECT_SIZE]
