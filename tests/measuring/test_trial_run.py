@@ -214,6 +214,11 @@ def test_a_baseline_whose_candidates_are_missing_is_checked_before_its_timing_al
     assert checks("plain") - checks("plain", "missing") == 1
 
 
+def test_a_timed_output_that_is_wrong_fails_a_baseline_without_candidates_too() -> None:
+    baseline, _ = measure("spoilt", "missing").arms
+    assert baseline.outcome == "wrong-output"
+
+
 def test_compilation_is_cold_cost_and_never_a_sample() -> None:
     measured = measure("plain", "compiled")
     timing = measured.arms[1].timing

@@ -302,8 +302,9 @@ class TrialRun:
         if referee.builds or any(arm_run.arm is None for arm_run in arms_left):
             self.building.rebuild(arms_left, backwards=referee.builds % 2 == 1)
         referee.play([arm_run.built for arm_run in arms_left], self.on_progress)
-        for index, arm_run in enumerate(arms_left if self._is_compared() else ()):
-            if self.plan.visit == 0 or arm_run.was_examined:
+        is_due = self.plan.visit == 0 and self._is_compared()
+        for index, arm_run in enumerate(arms_left):
+            if is_due or arm_run.was_examined:
                 with StoppedError.naming(index):
                     self._check(arm_run)
 
