@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from fake_device import FakeClock, FakeDevice
 
-from accelbench.core import Arm, Build, Plan, Setting, Trial, ladder, technique, workload
+from accelbench.core import Arm, Build, Contrast, Levels, Plan, Setting, Trial, ladder, technique, workload
 from accelbench.errors import Unavailable
+from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.trial_run import TrialRun
 from accelbench.schema.result import ArmRecord
 
@@ -61,12 +62,19 @@ STEPS = [("height", "4"), ("height", "9"), ("lift", "absent"), ("careless", "on"
 UP = ladder("fake", "up", start=START, steps=STEPS)
 
 
+RUNGS = tuple({"up": level} for level in UP.levels_on(None))  # type: ignore[arg-type]  # they depend on no host
+
+
+def measured(arms: tuple[Levels, ...], **known: Any) -> list[ArmRecord]:
+    """Measure these arms on the stairs; ``known`` is what earlier visits have shown."""
+    trial = Trial(framework="fake", workload="stairs", arms=arms, plan=Plan(budget_s=0.5), **known)
+    return TrialRun(trial, device, clock=clock, coin=Random(3)).run().arms
+
+
 @pytest.fixture(scope="module")
 def climbed() -> list[ArmRecord]:
     """The arms of a trial of the whole ladder."""
-    arms = tuple({"up": level} for level in UP.levels_on(None))  # type: ignore[arg-type]  # they depend on no host
-    trial = Trial(framework="fake", workload="stairs", arms=arms, plan=Plan(budget_s=0.5))
-    return TrialRun(trial, device, clock=clock, coin=Random(3)).run().arms
+    return measured(RUNGS)
 
 
 def test_a_rung_that_cannot_run_is_left_out_above_and_the_next_is_held_against_the_last_that_ran(
@@ -92,3 +100,36 @@ def test_outputs_are_held_against_the_lowest_rung_that_computes_the_same(climbed
     assert higher.price is not None
     assert quicker.price is not None
     assert (higher.price.error, quicker.price.error) == (None, 0)
+
+
+KNOWN = dict.fromkeys((2, 3, 4), ("unavailable", None))  # what the first visit has shown of the whole ladder
+
+
+def test_a_rung_in_settled_contrasts_alone_is_not_measured_again() -> None:
+    start, higher, *_, quicker = measured(RUNGS, failures=KNOWN, settled=frozenset({Contrast(1, 0), Contrast(5, 1)}))
+    assert (higher.outcome, higher.timing, higher.effects) == ("measured", None, [])
+    assert start.timing is not None
+    assert [effect.against for effect in quicker.effects] == [start.levels]
+
+
+def test_a_rung_against_which_another_one_is_not_settled_is_measured_again() -> None:
+    _, higher, *_, quicker = measured(RUNGS, failures=KNOWN, settled=frozenset({Contrast(1, 0), Contrast(5, 0)}))
+    assert higher.timing is not None
+    assert higher.effects == []
+    assert [effect.against for effect in quicker.effects] == [higher.levels]
+
+
+def test_a_rung_counts_as_settled_if_the_only_one_to_be_compared_with_it_fails() -> None:
+    known = {place: KNOWN[place] for place in (2, 3)}
+    _, higher, *_, careless, _ = measured(
+        RUNGS, failures=known, settled=frozenset({Contrast(1, 0), Contrast(4, 0), Contrast(5, 0), Contrast(5, 4)})
+    )
+    assert careless.outcome == "wrong-output"
+    assert (higher.outcome, higher.timing) == ("measured", None)
+
+
+def test_a_worker_that_is_lost_loses_no_arm_that_is_settled() -> None:
+    settled = frozenset({Contrast(1, 0), Contrast(5, 1)})
+    trial = Trial(framework="fake", workload="stairs", arms=RUNGS, failures=KNOWN, settled=settled)
+    outcomes = [arm.outcome for arm in TrialResult.nothing(trial, "crashed", None).arms]
+    assert [outcomes[place] for place in (0, 1, 5)] == ["crashed", "measured", "crashed"]

@@ -14,11 +14,11 @@ from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.visits import (
     EarlierSpeedups,
     MeasuredVisit,
-    is_settled,
     join_visits,
     mark_page_faults,
     may_go_on,
     next_visit,
+    settled_contrasts,
 )
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Outcome, Price, Timing, Visit
@@ -270,13 +270,14 @@ def test_the_budget_is_shared_by_the_visits() -> None:
     ("medians", "settled"),
     [((0.5, 0.5), True), ((0.5, 0.9), True), ((0.05, 0.06), False), ((0.001, 0.001), False), ((0.3, -0.3), False)],
 )
-def test_a_trial_is_settled_where_its_interval_is_narrow_or_far_from_one(medians: list[float], settled: bool) -> None:
+def test_a_contrast_is_settled_if_its_interval_is_narrow_or_far_from_one(medians: list[float], settled: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
-    assert is_settled(visits, Plan(visits=4), Prior(value=0.02**2 / 2, freedom=10), {}) is settled
+    prior = Prior(value=0.02**2 / 2, freedom=10)
+    assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}
 
 
 @pytest.mark.parametrize(("medians", "settled"), [((0.02, 0.0, 0.01), True), ((0.09, 0.03, 0.06), False)])
-def test_after_three_visits_a_trial_is_settled_where_half_the_interval_would_decide_nothing(
+def test_after_three_visits_a_contrast_is_settled_where_half_the_interval_would_decide_nothing(
     medians: list[float], settled: bool
 ) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
@@ -284,4 +285,4 @@ def test_after_three_visits_a_trial_is_settled_where_half_the_interval_would_dec
     undecided = join_visits(visits, Plan(visits=4), prior, {}).arms[1].effect
     assert undecided is not None
     assert undecided.verdict == "undecided"
-    assert is_settled(visits, Plan(visits=4), prior, {}) is settled
+    assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}

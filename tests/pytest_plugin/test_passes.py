@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from project import Project
 
+from accelbench.core import Contrast
 from accelbench.measuring.machine_state import MachineState
 from accelbench.pytest_plugin import passes
 
@@ -140,7 +141,7 @@ def readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[MachineSta
 
     monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(passes, "reader_of_cores", reader)
-    monkeypatch.setattr(passes, "is_settled", lambda *_: False)
+    monkeypatch.setattr(passes, "settled_contrasts", lambda *_: {Contrast(1, 0): False})
     return readings
 
 

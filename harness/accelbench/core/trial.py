@@ -84,7 +84,8 @@ class Trial:
     techniques have one level in every arm; ``problem`` holds options of the workload. ``techniques`` are those of a
     user's own modules, which a worker cannot import. From earlier visits are known, by the place of an arm,
     ``failures``, the outcomes of arms that are not tried again, ``spreads``, how far an arm's output is from its own
-    earlier one, and ``iterations``, how many an arm's blocks had.
+    earlier one, and ``iterations``, how many an arm's blocks had. ``settled`` contrasts
+    need no more pairs.
     """
 
     framework: str
@@ -98,6 +99,16 @@ class Trial:
     failures: Mapping[int, tuple[Outcome, Reason | None]] = field(default_factory=dict)
     spreads: Mapping[int, float] = field(default_factory=dict)
     iterations: Mapping[int, int] = field(default_factory=dict)
+    settled: frozenset[Contrast] = frozenset()
+
+    @property
+    def settled_places(self) -> frozenset[int]:
+        """The places of the candidates that are in no contrast but settled ones: they are not measured again."""
+        if not self.settled:
+            return frozenset()
+        tried = [place for place in range(len(self.arms)) if place not in self.failures]
+        open_places = {tried[index] for contrast in self.open_contrasts(tried) for index in contrast}
+        return frozenset(place for place in tried[1:] if place not in open_places)
 
     @property
     def technique_names(self) -> tuple[str, ...]:
@@ -112,6 +123,7 @@ class Trial:
             failures={},
             spreads=_renumber(self.spreads, places),
             iterations=_renumber(self.iterations, places),
+            settled=frozenset(),
         )
 
     def device_of(self, levels: Levels) -> str | None:
@@ -132,6 +144,14 @@ class Trial:
             if below is not None:
                 chosen.append(Contrast(index, places.index(below)))
         return chosen
+
+    def open_contrasts(self, places: Sequence[int]) -> list[Contrast]:
+        """Return the contrasts of the arms at these places, by index among them, without those that are settled."""
+        return [
+            contrast
+            for contrast in self.contrasts(places)
+            if Contrast(places[contrast.arm], places[contrast.against]) not in self.settled
+        ]
 
     def rungs_below(self, place: int) -> tuple[int, ...]:
         """Return the places of the rungs below an arm, the lowest first; none if it is not on a ladder."""

@@ -66,7 +66,8 @@ class ArmRun:
     output may differ from call to call, where kernels add up in another order each time. Where it ``widens``,
     tolerances grow with the difference that two resets of it show. ``warm_calls`` is the number of calls after the
     first one until it may be called too slow. ``smaller`` are earlier arms that differ from it only by taking less
-    memory. ``iterations`` is how many its blocks had in an earlier visit, 0 where there was none.
+    memory. ``iterations`` is how many its blocks had in an earlier visit, 0 where there was none. Where ``is_settled``,
+    earlier visits suffice and it is not measured.
 
     ``objection`` is what its timed steps showed, which takes effect when it is checked next. ``timed_output`` is the
     output of the checked steps in a timed block, ``learning`` what they changed in its parameters. ``asks_again`` says
@@ -84,6 +85,7 @@ class ArmRun:
     warm_calls: int = 1
     smaller: Sequence[ArmRun] = ()
     iterations: int = 0
+    is_settled: bool = False
     outcome: Outcome = "measured"
     reason: Reason | None = None
     arm: Arm | None = None
@@ -121,8 +123,8 @@ class ArmRun:
 
     @property
     def ok(self) -> bool:
-        """Whether it has not failed so far."""
-        return self.outcome == "measured"
+        """Whether it is to be measured and has not failed so far."""
+        return self.outcome == "measured" and not self.is_settled
 
     @property
     def was_examined(self) -> bool:
@@ -253,11 +255,13 @@ def arm_runs_of(trial: Trial) -> list[ArmRun]:
         return workload.build(trial.setting, **trial.problem, **options)
 
     made: list[ArmRun] = []
+    settled_places = trial.settled_places
     for place in range(len(trial.arms)):
         made.append(_arm_run(trial, place, made, fixed, problem))
         made[place].outcome, made[place].reason = trial.failures.get(place, ("measured", None))
         made[place].price = Price(repeats_within=trial.spreads.get(place))
         made[place].iterations = trial.iterations.get(place, 0)
+        made[place].is_settled = place in settled_places
     return made
 
 
@@ -273,7 +277,7 @@ def _arm_run(
     @cache
     def applied() -> list[tuple[Technique, str]]:
         """Leave out of a ladder the techniques whose rungs below had failed when this was first called."""
-        fallen = [rung.levels for rung in lower if not rung.ok]
+        fallen = [rung.levels for rung in lower if rung.outcome != "measured"]
         return [(_without(technique, fallen), level) for technique, level in toggled]
 
     def computes() -> tuple[str, ...]:

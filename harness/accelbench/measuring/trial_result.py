@@ -90,8 +90,13 @@ class TrialResult:
 
     @classmethod
     def nothing(cls, trial: Trial, outcome: Outcome, reason: Reason | None) -> TrialResult:
-        """Return a trial in which all arms have this outcome and no samples."""
-        arms = [ArmRecord(levels=levels, outcome=outcome, reason=reason) for levels in trial.arms]
+        """Return a trial in which all arms have this outcome and no samples, but for those that are settled."""
+        arms = [
+            ArmRecord(levels=levels, outcome="measured")
+            if place in trial.settled_places
+            else ArmRecord(levels=levels, outcome=outcome, reason=reason)
+            for place, levels in enumerate(trial.arms)
+        ]
         return cls(arms=arms, samples_s=[()] * len(arms))
 
     def log_ratios(self, place: int) -> tuple[float, ...]:

@@ -226,7 +226,7 @@ class TrialRun:
 
     def _time_arms(self, stopwatch: Stopwatch) -> None:
         """Time the arms that have not failed, built often enough; start over without an arm that fails."""
-        arms_left = self._arms_left()
+        arms_left = self._arms_to_time()
         plan = self.building.plan(self.plan, len(arms_left))
         while arms_left:
             referee = self._referee(stopwatch, plan, arms_left)
@@ -243,7 +243,7 @@ class TrialRun:
             finally:
                 self.spending.add({"warm-up": referee.warmed_s, "timed blocks": referee.timed_s})
             self._fail_without_baseline()
-            arms_left = self._arms_left()
+            arms_left = self._arms_to_time()
         if arms_left:
             self._fail_without_baseline()
             self.pairs_per_mean = referee.pairs_per_mean
@@ -266,7 +266,7 @@ class TrialRun:
             coin=self.coin,
             plan=plan,
             arms=len(arms_left),
-            contrasts=self.trial.contrasts(self._places(arms_left)),
+            contrasts=self._contrasts(arms_left),
             windows=self.windows,
             known_iterations=[arm_run.iterations for arm_run in arms_left],
             count_compilations=self.framework.compilations,
@@ -285,6 +285,21 @@ class TrialRun:
 
     def _places(self, arms_left: Sequence[ArmRun]) -> list[int]:
         return [place for place, arm_run in enumerate(self.arm_runs) if arm_run in arms_left]
+
+    def _arms_to_time(self) -> list[ArmRun]:
+        """Return the arms that have not failed; one that is in no contrast any more counts as settled."""
+        arms_left = self._arms_left()
+        compared = {index for contrast in self._contrasts(arms_left) for index in contrast}
+        for index, arm_run in enumerate(arms_left):
+            arm_run.is_settled = index > 0 and index not in compared
+        return self._arms_left()
+
+    def _contrasts(self, arms_left: Sequence[ArmRun]) -> list[Contrast]:
+        """Return the contrasts that need pairs, by the indexes of their arms; an arm that is settled hides none."""
+        tried = [place for place, arm_run in enumerate(self.arm_runs) if arm_run in arms_left or arm_run.is_settled]
+        indexes = {place: index for index, place in enumerate(self._places(arms_left))}
+        found = [[indexes.get(tried[index]) for index in contrast] for contrast in self.trial.open_contrasts(tried)]
+        return [Contrast(arm, against) for arm, against in found if arm is not None and against is not None]
 
     def _pairs(self, referee: Referee, arms_left: Sequence[ArmRun]) -> dict[Contrast, Pairs]:
         """Return the pairs of each contrast, by the places of its arms in the trial."""

@@ -7,7 +7,7 @@ what changes from run to run: where the host puts the cores, where arrays lie, t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -246,7 +246,7 @@ def _shared_keys(results: Sequence[TrialResult]) -> set[str]:
     return set.intersection(*(set(result.disturbance) for result in results))
 
 
-def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Trial:
+def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int, settled: Collection[Contrast] = ()) -> Trial:
     """Return the trial as its next visit measures it, with what earlier ones have shown of its arms."""
     known = {place: arm for measured in visits[:1] for place, arm in enumerate(measured.result.arms)}
     setting = trial.setting
@@ -262,6 +262,7 @@ def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int) -> Tr
             place: arm.price.repeats_within for place, arm in known.items() if arm.price and arm.price.repeats_within
         },
         iterations={place: arm.timing.iterations_per_block for place, arm in known.items() if arm.timing},
+        settled=frozenset(settled),
         setting=setting,
     )
 
@@ -282,14 +283,19 @@ def may_go_on(trial: Trial, visits: Sequence[MeasuredVisit]) -> bool:
     return 0 not in failures and (len(trial.arms) == 1 or len(failures) < len(trial.arms) - 1)
 
 
-def is_settled(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
-    """Return whether further visits would change no verdict.
+def settled_contrasts(
+    visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups
+) -> dict[Contrast, bool]:
+    """Return for each contrast whether further visits would not change its verdict.
 
     A verdict stays where its interval is narrow, or far from the noise zone. An effect stays undecided where an
     interval of half the width would decide nothing either; two visits are too few to tell.
     """
-    judgements = _judge(visits, pairs_of(visits), plan, prior, earlier).values()
-    return all(_is_final(judgement, plan, len(visits)) for judgement in judgements)
+    by_contrast = pairs_of(visits)
+    return {
+        contrast: _is_final(judgement, plan, len(by_contrast[contrast]))
+        for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items()
+    }
 
 
 def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:

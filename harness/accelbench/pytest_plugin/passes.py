@@ -23,12 +23,12 @@ from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult, round_seconds, sum_seconds
 from accelbench.measuring.visits import (
     MeasuredVisit,
-    is_settled,
     join_visits,
     mark_page_faults,
     may_go_on,
     next_visit,
     prior_of,
+    settled_contrasts,
 )
 from accelbench.pytest_plugin.collection import TrialSpec
 from accelbench.pytest_plugin.earlier_runs import EarlierRuns
@@ -161,15 +161,13 @@ class Passes:
             for spec in specs:
                 if spec not in due:
                     self.session.progress.leave_out((spec.id, number))
-            for spec in due:
-                self._visit(spec)
+            self._visit_all(due)
             if due:
                 self.session.pool.renew()
         repeated = self._odd_visits(specs)
         for spec in repeated:
             self.session.expect_visit(spec.id, len(self.session.visits[spec.id]))
-        for spec in repeated:
-            self._visit(spec, is_repetition=True)
+        self._visit_all(repeated, are_repetitions=True)
 
     def join(self, spec: TrialSpec) -> MeasuredTrial:
         """Return a trial from its visits."""
@@ -200,7 +198,7 @@ class Passes:
             return False
         if number < SURE_VISITS or spec.factorial:
             return True
-        return not self._is_settled(spec, visits)
+        return not all(self._settled(spec, visits).values())
 
     def _is_left(self, spec: TrialSpec) -> bool:
         """Return whether a pass that is still to come would visit a trial."""
@@ -223,10 +221,17 @@ class Passes:
         visits, plan = self._measured_visits(spec.id), self.session.config.plan
         is_new = plan.visits > 1 and not any(measured.visit.is_repetition for measured in visits)
         may_be = is_new and may_go_on(self.session.trial_of(spec), visits)
-        return may_be and not self._is_settled(spec, visits)
+        return may_be and not all(self._settled(spec, visits).values())
 
-    def _is_settled(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> bool:
-        return is_settled(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))
+    def _settled(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> dict[Contrast, bool]:
+        return settled_contrasts(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))
+
+    def _contrasts_left_out(self, spec: TrialSpec) -> list[Contrast]:
+        """Return the contrasts that the next visit leaves out since they are settled; a factorial needs all arms."""
+        visits = self._measured_visits(spec.id)
+        if len(visits) < SURE_VISITS or spec.factorial:
+            return []
+        return [contrast for contrast, is_settled in self._settled(spec, visits).items() if is_settled]
 
     def _measured_visits(self, trial: str) -> list[MeasuredVisit]:
         return mark_page_faults([visit.measured for visit in self.session.visits.get(trial, [])])
@@ -252,8 +257,13 @@ class Passes:
             return {}
         return self._earlier_runs.log_speedups(trial, request.case, visits, self.session.pool.configuration())
 
-    def _visit(self, spec: TrialSpec, *, is_repetition: bool = False) -> None:
-        """Visit a trial, and keep what was measured in the journal.
+    def _visit_all(self, specs: Sequence[TrialSpec], *, are_repetitions: bool = False) -> None:
+        left_out = [self._contrasts_left_out(spec) for spec in specs]  # by what is known before any of these visits
+        for spec, contrasts in zip(specs, left_out, strict=True):
+            self._visit(spec, contrasts, is_repetition=are_repetitions)
+
+    def _visit(self, spec: TrialSpec, settled: Sequence[Contrast], *, is_repetition: bool) -> None:
+        """Visit a trial, without its settled contrasts, and keep what was measured in the journal.
 
         Raises:
             Unavailable: it does not fit into the time that is left.
@@ -264,7 +274,7 @@ class Passes:
         spent_before = self.session.spending.total()
         levels = " ".join("/".join(arm.values()) for arm in spec.arms)
         shown = f"{request} · {cross(spec.arms[0])} {levels}"
-        trial = next_visit(self.session.trial_of(spec), [visit.measured for visit in known], number)
+        trial = next_visit(self.session.trial_of(spec), [visit.measured for visit in known], number, settled)
         begun_s, before = self._now_s(), self._states.read()
         with self.session.progress.measuring((spec.id, number), shown) as show_phase:
             result = self._retry_after_crash(trial, show_phase)

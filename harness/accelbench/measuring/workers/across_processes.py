@@ -50,7 +50,7 @@ def alternate(
     """Measure every candidate against the baseline in alternating workers and return the trial."""
     comparison = _CrossProcessTrial(trial, environments, ask, on_progress)
     for candidate in range(1, len(trial.arms)):
-        if candidate not in trial.failures:
+        if candidate not in trial.failures and candidate not in trial.settled_places:
             comparison.measure(candidate)
     return comparison.result()
 
@@ -151,9 +151,11 @@ class _CrossProcessTrial:
         arm, ratios = self.arms[place], self.log_ratios[place]
         if arm.record.outcome != "measured" or self.trial.plan.rehearse:
             return replace(arm.record, timing=None)
-        if place and not ratios:
+        if place and not ratios and place not in self.trial.settled_places:
             why = no_baseline(self.arms[0].record)
             return replace(arm.record, timing=None, outcome="unavailable", reason=why)
+        if not arm.timings:
+            return arm.record
         effects = []
         if ratios:
             effect = effect_of(self._judgement(place), [ratios], self.trial.arms[0])
