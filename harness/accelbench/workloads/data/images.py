@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from joblib import cpu_count
 
 from accelbench.core import Setting
 from accelbench.core.workload import import_installed
-from accelbench.errors import BadInput
+from accelbench.errors import BadInput, Unavailable
+from accelbench.schema.reasons import reason
 from accelbench.workloads.data.files import keep_folder
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
@@ -149,12 +151,18 @@ def _cut(photographs: dict[str, np.ndarray], count: int) -> Iterator[tuple[str, 
         yield name, ImageOps.mirror(crop) if rng.random() < 0.5 else crop
 
 
+@cache
 def load_photographs() -> dict[str, np.ndarray]:
     """Return scikit-learn's photographs by name, uint8, shape ``(height, width, 3)``.
+
+    scikit-learn is not imported, which would take longer than to decode them.
 
     Raises:
         Unavailable: scikit-learn or Pillow is not installed.
     """
-    import_installed("PIL.Image", INSTALL)  # by which scikit-learn reads them
-    bunch = import_installed("sklearn.datasets", INSTALL).load_sample_images()
-    return {Path(name).stem: pixels for name, pixels in zip(bunch.filenames, bunch.images, strict=True)}
+    image = import_installed("PIL.Image", INSTALL)
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise Unavailable(reason("not-installed", package="sklearn", install=INSTALL))
+    files = sorted(Path(package.origin).with_name("datasets").glob("images/*.jpg"))
+    return {file.stem: np.asarray(image.open(file)) for file in files}
