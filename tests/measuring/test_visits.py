@@ -16,6 +16,7 @@ from accelbench.measuring.visits import (
     MeasuredVisit,
     join_visits,
     mark_page_faults,
+    may_decide,
     may_go_on,
     next_visit,
     settled_contrasts,
@@ -286,3 +287,9 @@ def test_after_three_visits_a_contrast_is_settled_where_half_the_interval_would_
     assert undecided is not None
     assert undecided.verdict == "undecided"
     assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}
+
+
+@pytest.mark.parametrize(("medians", "may"), [((0.09, 0.03), True), ((0.05, 0.06), False), ((0.02, 0.0, 0.01), False)])
+def test_another_visit_may_decide_what_is_undecided_but_not_hopeless(medians: list[float], may: bool) -> None:
+    visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
+    assert may_decide(visits, Plan(visits=4), Prior(value=0.02**2, freedom=10), {}) is may

@@ -142,6 +142,7 @@ def readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[MachineSta
     monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(passes, "reader_of_cores", reader)
     monkeypatch.setattr(passes, "settled_contrasts", lambda *_: {Contrast(1, 0): False})
+    monkeypatch.setattr(passes, "may_decide", lambda *_: True)
     return readings
 
 

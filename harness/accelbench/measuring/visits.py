@@ -40,6 +40,7 @@ class MeasuredVisit:
     result: TrialResult
 
 
+SURE_TIMES = 1.5  # the width of an interval at which a verdict must hold to be final
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
@@ -288,8 +289,8 @@ def settled_contrasts(
 ) -> dict[Contrast, bool]:
     """Return for each contrast whether further visits would not change its verdict.
 
-    A verdict stays where its interval is narrow, or far from the noise zone. An effect stays undecided where an
-    interval of half the width would decide nothing either; two visits are too few to tell.
+    A verdict stays where its interval is narrow, or where one half as wide again would give the same. An effect stays
+    undecided where an interval of half the width would decide nothing either; two visits are too few to tell.
     """
     by_contrast = pairs_of(visits)
     return {
@@ -298,12 +299,22 @@ def settled_contrasts(
     }
 
 
+def may_decide(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
+    """Return whether another visit may decide what is undecided so far."""
+    by_contrast = pairs_of(visits)
+    return any(
+        judgement.verdict == "undecided" and not _is_final(judgement, plan, len(by_contrast[contrast]))
+        for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items()
+    )
+
+
 def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:
     if not math.isfinite(judgement.half_width):
         return False
     if judgement.verdict == "undecided":
         return visits >= USUAL_LEAST and _verdict_at(0.5, judgement, plan.noise) == "undecided"
-    return judgement.half_width <= plan.half_width or _verdict_at(2, judgement, plan.noise) == judgement.verdict
+    is_narrow = judgement.half_width <= plan.half_width
+    return is_narrow or _verdict_at(SURE_TIMES, judgement, plan.noise) == judgement.verdict
 
 
 def _verdict_at(times: float, judgement: Judgement, noise: float) -> Verdict:

@@ -25,6 +25,7 @@ from accelbench.measuring.visits import (
     MeasuredVisit,
     join_visits,
     mark_page_faults,
+    may_decide,
     may_go_on,
     next_visit,
     prior_of,
@@ -218,10 +219,11 @@ class Passes:
         return sorted(odd, key=lambda spec: sum(usual[spec.id]))[: int(REPEATED_SHARE * total)]
 
     def _needs_repetition(self, spec: TrialSpec) -> bool:
+        """Return whether another visit may decide what is undecided."""
         visits, plan = self._measured_visits(spec.id), self.session.config.plan
         is_new = plan.visits > 1 and not any(measured.visit.is_repetition for measured in visits)
         may_be = is_new and may_go_on(self.session.trial_of(spec), visits)
-        return may_be and not all(self._settled(spec, visits).values())
+        return may_be and may_decide(visits, plan, self._prior, self._log_speedups_before(spec.id))
 
     def _settled(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> dict[Contrast, bool]:
         return settled_contrasts(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))

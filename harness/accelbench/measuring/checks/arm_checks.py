@@ -91,8 +91,10 @@ class ArmChecks:
         if self.trial.plan.visit == 0:
             arm_run.fingerprint = InputDependenceCheck(arm_run.built, self.framework, self.coin).fingerprint()
 
-    def check(self, arm_run: ArmRun, reference: ArmRun) -> None:
+    def check(self, arm_run: ArmRun, reference: ArmRun, first_output: Any = None) -> None:
         """Check an arm's output against its reference's, that it depends on its inputs, and where it was computed.
+
+        ``first_output`` is that of a first step from the initial state, if it was just run.
 
         After the timing, the output is that of a timed block, and what timed steps showed takes effect. Later visits
         check the output alone: how it depends on its inputs and how well it repeats itself is known from the first.
@@ -106,7 +108,7 @@ class ArmChecks:
         if values is None or first:
             with arm.enter():
                 before = self._initial_parameters(arm_run) if first else []
-                output = check.run(arm, self.framework)
+                output = check.run(arm, self.framework, first_output)
                 values = check.read(arm, self.framework, output)
                 if first:
                     arm_run.dtypes = [leaf.dtype for leaf in placement.leaves(self.framework, output)]

@@ -21,17 +21,22 @@ from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.schema.reasons import Reason, reason
 
 
-def run(arm: Arm, framework: Framework) -> Any:
-    """Return the arm's output from its initial state, by the very step that is timed, when its devices have ended."""
-    output = _run_steps(arm, framework)
+def run(arm: Arm, framework: Framework, first_output: Any = None) -> Any:
+    """Return the arm's output from its initial state, by the very step that is timed, when its devices have ended.
+
+    ``first_output`` is that of the first step from this state, if it was just run.
+    """
+    output = _run_steps(arm, framework, first_output)
     return dict(output) if isinstance(output, DeferredOutput) else output
 
 
-def _run_steps(arm: Arm, framework: Framework) -> Any:
+def _run_steps(arm: Arm, framework: Framework, first_output: Any = None) -> Any:
     """Return the same, but leave what is deferred unread."""
-    arm.reset()
-    steps: list[Callable[[], object]] = [arm.step] * arm.checked_steps
-    output = [step() for step in steps][-1]
+    if first_output is None:
+        arm.reset()
+        first_output = arm.step()
+    steps: list[Callable[[], object]] = [arm.step] * (arm.checked_steps - 1)
+    output = [first_output, *(step() for step in steps)][-1]
     framework.synchronize()
     return () if arm.ignore_output else output
 

@@ -14,7 +14,14 @@ from accelbench.core import Arm, Setting, Work, Workload, register_workload, wor
 from accelbench.core.technique import summary_of
 from accelbench.errors import BadInput
 from accelbench.text import hyphenate
-from accelbench.workloads.arrays.libraries import INPUT_SETS, Compute, Operands, check_elements, find_library
+from accelbench.workloads.arrays.libraries import (
+    INPUT_SETS,
+    Compute,
+    Operands,
+    check_elements,
+    find_library,
+    uniform,
+)
 from accelbench.workloads.data.rotation import Rotation
 
 SMALL_ELEMENTS = 10_000_000  # the most at size small
@@ -52,8 +59,7 @@ class Computation:
 
     def inputs(self, rng: np.random.Generator, elements: int) -> Operands:
         """Return host arrays, uniform in [-1, 1), the same for every array library."""
-        shape = self.shape(elements)
-        return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for _ in range(self.operands))
+        return tuple(uniform(rng, self.shape(elements)) for _ in range(self.operands))
 
     def build(
         self,
@@ -191,7 +197,7 @@ def independent_chains_cupy(setting: Setting, *, elements: int = 100_000, stream
     check_elements(setting, elements, small=SMALL_ELEMENTS)
     rng = np.random.default_rng(setting.seed)
     shape = (CHAINS, 2, elements)
-    rotation = Rotation([library.send(2 * rng.random(shape, dtype=np.float32) - 1) for _ in range(INPUT_SETS)])
+    rotation = Rotation([library.send(uniform(rng, shape)) for _ in range(INPUT_SETS)])
     lanes = [cupy.cuda.Stream(non_blocking=True) for _ in range(streams)]
 
     def step() -> Any:

@@ -30,6 +30,14 @@ Fuse = Callable[[str, Compute, str], Compute]
 Draw = Callable[[tuple[int, ...]], Any]
 
 
+def uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return float32 numbers, uniform in [-1, 1), without an array beside it, since a large one takes long to fill."""
+    drawn = rng.random(shape, dtype=np.float32)
+    drawn *= 2
+    drawn -= 1
+    return drawn
+
+
 @dataclass(frozen=True, kw_only=True)
 class ArrayLibrary:
     """The memory in which arrays lie, and the library that computes with them.

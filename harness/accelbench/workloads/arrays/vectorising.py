@@ -13,7 +13,7 @@ import numpy as np
 
 from accelbench.core import Arm, Setting, Work, workload
 from accelbench.errors import BadInput, Unavailable, check_choice
-from accelbench.workloads.arrays.libraries import INPUT_SETS, find_library
+from accelbench.workloads.arrays.libraries import INPUT_SETS, find_library, uniform
 from accelbench.workloads.data.rotation import Rotation
 
 FEATURES = 32
@@ -135,7 +135,7 @@ def ladder_chain(
         raise Unavailable("a Python loop makes no temporary arrays, and holds back all other threads")
     elements = setting.choose(small=100_000, full=1_000_000)
     rng = np.random.default_rng(setting.seed)
-    rotation = Rotation([tuple(2 * rng.random((3, elements), dtype=np.float32) - 1) for _ in range(INPUT_SETS)])
+    rotation = Rotation([tuple(uniform(rng, (3, elements))) for _ in range(INPUT_SETS)])
     chain: Chain = _loop if form == "loop" else _in_place if in_place else _expression
     length = BLOCK if blocking else -(-elements // workers)
     parts = [slice(first, first + length) for first in range(0, elements, length)]
