@@ -289,7 +289,7 @@ def test_after_three_visits_a_contrast_is_settled_where_half_the_interval_would_
     assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}
 
 
-@pytest.mark.parametrize(("medians", "may"), [((0.09, 0.03), True), ((0.05, 0.06), False), ((0.02, 0.0, 0.01), False)])
+@pytest.mark.parametrize(("medians", "may"), [((0.09, 0.03), True), ((0.5, 0.5), False), ((0.02, 0.0, 0.01), False)])
 def test_another_visit_may_decide_what_is_undecided_but_not_hopeless(medians: list[float], may: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
     assert may_decide(visits, Plan(visits=4), Prior(value=0.02**2, freedom=10), {}) is may
