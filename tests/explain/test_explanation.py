@@ -102,6 +102,12 @@ def test_json_is_valid_where_an_interval_has_no_end():
     assert json.loads(written)["parts"][0]["share"]["low"] is None
 
 
+def test_a_program_without_a_loader_has_no_row_for_loading():
+    without = dataclasses.replace(PROFILE, loading=StepShare(share=0.0, low=0.0, high=0.0))
+    assert "(loading)" in as_text(explained())
+    assert "(loading)" not in as_text(explained(profile=without))
+
+
 def test_markdown_fences_the_tables():
     assert as_markdown(explained(WAITS)).count("```") % 2 == 0
     assert "**What a part of it takes" in as_markdown(explained(WAITS))

@@ -2,11 +2,12 @@
 
 import copy
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from accelbench import Program
 from accelbench.core import Setting
@@ -96,6 +97,83 @@ def test_the_profile_names_the_lines_of_the_program_alone() -> None:
     assert [(line.file, line.call, line.times) for line in profile.copies] == [("test_torch_program.py", "clone()", 4)]
     assert not profile.anomaly
     assert (profile.items, profile.batch_size, profile.most, profile.is_epoch) == (32, 8, 32, True)
+
+
+def without_anomaly_mode(batch: list[torch.Tensor]) -> torch.Tensor:
+    with torch.autograd.set_detect_anomaly(False):
+        return batch[0].sum()
+
+
+def with_anomaly_mode(batch: list[torch.Tensor]) -> torch.Tensor:
+    with torch.autograd.set_detect_anomaly(True):
+        return batch[0].sum()
+
+
+@pytest.mark.parametrize(("step", "switches"), [(with_anomaly_mode, True), (without_anomaly_mode, False)])
+def test_anomaly_mode_within_a_step_is_seen(step, switches) -> None:
+    def build_with_step() -> Program:
+        return replace(build(), train_step=step)
+
+    assert profile_program(build_with_step, Setting(), {}).anomaly == switches
+
+
+class Sequences(Dataset[list[torch.Tensor]]):
+    """Four batches of eight items."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> list[torch.Tensor]:
+        return [torch.full((8, 4), float(index)), torch.arange(8) % 2]
+
+
+class Growing(Sequences):
+    """Batches of which each is larger than the one before."""
+
+    def __getitem__(self, index: int) -> list[torch.Tensor]:
+        return [part.repeat_interleave(index + 1, dim=0) for part in super().__getitem__(index)]
+
+
+class Rectified(nn.Linear):
+    """A layer with a forward pass of the program's own, which torch.compile compiles."""
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        return super().forward(numbers).relu()
+
+
+def test_anomaly_mode_of_torch_compile_is_not_the_programs() -> None:
+    def build_compiled() -> Program:
+        model = Rectified(4, 2)
+        model.compile(backend="aot_eager", dynamic=False)
+        return Program(
+            model=model,
+            loader=DataLoader(Growing(), batch_size=None),
+            step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            batches=4,
+        )
+
+    profile = profile_program(build_compiled, Setting(), {})
+    assert profile.compilation.recompilations
+    assert not profile.anomaly
+
+
+def test_the_batches_of_a_data_set_that_makes_them_are_counted() -> None:
+    def build_batches() -> Program:
+        return replace(build(), loader=DataLoader(Sequences(), batch_size=None))
+
+    profile = profile_program(build_batches, Setting(), {})
+    assert (profile.items, profile.batches, profile.batch_size) == (32, 4, None)
+    assert profile.loading is not None
+
+
+def test_what_a_loader_takes_that_the_profiler_does_not_see_is_unknown() -> None:
+    def build_list() -> Program:
+        return replace(build(), loader=[Sequences()[index] for index in range(4)])
+
+    profile = profile_program(build_list, Setting(), {})
+    assert profile.batches == 4
+    assert profile.loading is None
 
 
 def test_the_profile_counts_the_operations_of_products() -> None:

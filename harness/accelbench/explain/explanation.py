@@ -262,7 +262,7 @@ def _make_operator_rows(explanation: Explanation) -> list[tuple[str, ...]]:
     profile = explanation.profile
     rows: list[tuple[str, ...]] = [("operator", "share", "", "calls", "operations", "bytes", "near")]
     for name, share in (("(loading)", profile.loading), ("(outside of operators)", profile.outside)):
-        if share:
+        if share and share.share > 0:
             rows.append((name, *_format_cells(share), "", "", "", ""))
     for each in profile.operators[:OPERATORS]:
         nearest = find_nearest_ceiling(each, profile, explanation.ceilings)

@@ -101,7 +101,7 @@ class Profile:
         is_epoch: whether an iteration is a whole epoch.
         operators: those with most time first.
         outside: the share of the time outside of operators and of loading: the interpreter, and launching.
-        loading: the share of the time in which the program waits for its loader.
+        loading: the share of the time in which the program waits for its loader, None where that is unknown.
         update: the share of the time in the optimizer's step.
         float64: the share of the time in operators that compute in float64.
         threads: as many as PyTorch, or BLAS, uses.

@@ -75,11 +75,10 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
 
 
 def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
-    with _watch_anomaly_mode() as switched_on:
-        first_s = time_first(arm.step)
+    first_s = time_first(arm.step)
     step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
     readings, copies = CallCounter(), CallCounter()
-    with readings.count(READINGS, is_reading):
+    with readings.count(READINGS, is_reading), _watch_anomaly_mode() as switched_on:
         arm.step()
     with copies.count(COPIES, is_copy):
         arm.step()
@@ -117,7 +116,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
 def _describe_program(found: Profile, program: Program, setting: Setting) -> Profile:
     """Return the profile of a program with what its loader and its optimizers show."""
     loader, task = UserLoader(program.loader, setting.seed), ProgramTask(program, setting.seed)
-    batches = found.items / loader.batch_size if loader.batch_size else 1.0
+    batches = found.items / loader.batch_size if loader.batch_size else loader.batches_of(found.items)
     groups = [group for each in task.optimizers for group in getattr(each, "param_groups", ())]
     return replace(
         found,
@@ -127,6 +126,7 @@ def _describe_program(found: Profile, program: Program, setting: Setting) -> Pro
         is_epoch=bool(
             loader.most and loader.batch_size and found.items >= loader.most // loader.batch_size * loader.batch_size
         ),
+        loading=found.loading if loader.is_data_loader else None,  # the profiler sees no other loader
         workers=loader.processes.workers,
         persistent=loader.processes.persistent_workers,
         loads=loader.is_data_loader,
@@ -272,7 +272,10 @@ def _list_operators(passes: list[TorchPass], counter: OperationCounter) -> Itera
 
 @contextmanager
 def _watch_anomaly_mode() -> Iterator[list[bool]]:
-    """Record whether the program switches autograd's anomaly mode on for a while."""
+    """Record whether the program switches autograd's anomaly mode on for a while.
+
+    A step that compiles is not watched: torch.compile switches it on while it traces.
+    """
     switched_on: list[bool] = []
     switch = torch.set_anomaly_enabled
 
