@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from accelbench.explain.causes import find_causes, find_nearest_ceiling, plan_remedies
+from accelbench.explain.causes import BOUND, find_causes, find_nearest_ceiling, plan_remedies
 from accelbench.explain.parts import baseline_of, plan_parts, read_part
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Ceiling, Effect
@@ -123,6 +123,13 @@ def test_operators_near_the_peak_of_products_bind_by_arithmetic():
     product = an_operator("mm", 0.8, operations=6e9, moved_bytes=1e6)
     assert find_nearest_ceiling(product, a_profile(operators=(product,)), CEILINGS).bound == "arithmetic"
     assert codes_of(operators=(product,)) == ["compute-bound"]
+
+
+def test_a_ceiling_that_takes_less_than_most_of_the_time_binds_nothing_and_is_still_worth_a_try():
+    profile = a_profile(operators=(an_operator("mm", 0.4, operations=3e9, moved_bytes=1e6),))
+    assert find_causes(profile, [], CEILINGS) == []
+    near = find_causes(profile, [], CEILINGS, least=BOUND)
+    assert dict(plan_remedies(profile, [], near)) == {"amp bf16": {"amp": "bf16"}}
 
 
 def test_operators_far_from_every_ceiling_bind_by_neither():

@@ -19,7 +19,7 @@ from accelbench.explain.session import PairedMeasurement
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.process import WorkerLostError
 from accelbench.schema.reasons import reason
-from accelbench.schema.result import AS_IS, ArmRecord, Ceiling, Effect, Price
+from accelbench.schema.result import AS_IS, ArmRecord, Ceiling, Effect, Price, Timing
 from accelbench.workloads.program_file import find_user_workload
 
 PROGRAM = """
@@ -126,6 +126,72 @@ def test_a_workload_of_the_suite_is_profiled_by_its_name_with_the_levels_of_its_
     with pytest.raises(Unavailable, match="mlp-train was not measured"):
         explain_technique(request, "amp", "bf16")
     assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
+
+
+class AnsweringPool:
+    """Measures nothing: the speedups of a trial's arms are those of the next answer, each with its interval."""
+
+    def __init__(self, *answers: tuple[float, float, float]) -> None:
+        self.answers, self.trials = [*answers], list[Trial]()
+        self.ceilings = SimpleNamespace(get=lambda *_: CEILINGS)
+
+    def start(self, _: str) -> None:
+        """Start no worker."""
+
+    def close(self) -> None:
+        """End none."""
+
+    def measure(self, trial: Trial, **_: Any) -> TrialResult:
+        self.trials.append(trial)
+        speedup, low, high = self.answers.pop(0)
+        effect = Effect(against={}, speedup=speedup, low=low, high=high, verdict="undecided", pairs=9)
+        own, *others = trial.arms
+        timing = Timing(
+            median_s=0.01,
+            quantiles_s=(0.01,),
+            blocks=9,
+            iterations_per_block=1,
+            cold_s=0.01,
+            build_s=0.01,
+            warmup_blocks=1,
+            warmup_settled=True,
+        )
+        arms = [ArmRecord(levels=own, outcome="measured", timing=timing, items=trial.setting.items)]
+        arms += [ArmRecord(levels=levels, outcome="measured", effects=[effect]) for levels in others]
+        return TrialResult(arms=arms, samples_s=[(0.01,)] * len(arms))
+
+
+OPEN, SURE = (1.2, 0.9, 1.5), (1.3, 1.2, 1.4)
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_the_pairs_leave_open_is_taken_off_again_in_the_time_that_is_left(request_of_a_program, monkeypatch):
+    pool = AnsweringPool(OPEN, SURE)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explanation = explain(request_of_a_program)
+    assert [trial.arms[1:] for trial in pool.trials] == [({"threads": "all"},)] * 2
+    assert [cause.code for cause in explanation.causes] == ["one-thread"]
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_is_sure_is_taken_off_once(request_of_a_program, monkeypatch):
+    pool = AnsweringPool(SURE)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explain(request_of_a_program)
+    assert len(pool.trials) == 1
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(("workers", "items"), [(0, 8.0), (2, 32.0)])
+def test_an_iteration_of_a_data_set_that_makes_its_batches_is_shortened_to_a_few_of_them(
+    request_of_a_program, monkeypatch, workers, items
+):
+    slow = replace(PROFILE, seconds=0.8, batches=8, batch_size=None, workers=workers)
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", slow)
+    pool = AnsweringPool(SURE)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explain(request_of_a_program)
+    assert pool.trials[0].setting.items == items
 
 
 @pytest.mark.parametrize(("counts", "left_s"), [(True, 60.0), (False, 60.0), (True, 0.1)])

@@ -18,7 +18,8 @@ from accelbench.text import list_some
 from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
-BOUND = 0.3  # of the time, which operators near a ceiling must take to name it
+BOUND = 0.3  # of the time, which what binds a program takes for certain
+MOST = 0.5  # of the time, which operators near a ceiling take on average if it binds
 CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one core
 SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs as much as its work
 MANY_RECOMPILATIONS = 3  # one follows a last, smaller batch; PyTorch then makes the size a variable
@@ -138,11 +139,16 @@ TECHNIQUES_BY_BOUND: dict[str, dict[str, tuple[TechniqueLevel, ...]]] = {
 }
 
 
-def find_causes(profile: Profile, parts: Sequence[StepPart], ceilings: Iterable[Ceiling]) -> list[Cause]:
-    """Return the causes that are sure, those with the largest share of the time first."""
+def find_causes(
+    profile: Profile, parts: Sequence[StepPart], ceilings: Iterable[Ceiling], *, least: float = MOST
+) -> list[Cause]:
+    """Return the causes that are sure, those with the largest share of the time first.
+
+    A ceiling is a cause if the operators near it take at least the share ``least`` of the time on average.
+    """
     found = [*_find_in_parts(profile, parts), *_find_in_compilation(profile, parts)]
     if "float64" not in {cause.code for cause in found}:
-        found += _find_bounds(profile, [*ceilings])
+        found += _find_bounds(profile, [*ceilings], least)
     found += _find_in_interpreter(profile)
     return sorted(found, key=lambda cause: cause.share.share if cause.share else 0.0, reverse=True)
 
@@ -268,13 +274,13 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     return NearestCeiling(bound=nearest if found[nearest] >= NEAR else "neither", of_ceiling=found[nearest])
 
 
-def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling]) -> Iterator[Cause]:
-    """Yield memory or arithmetic, if operators near its ceiling take much of the time."""
+def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling], least: float) -> Iterator[Cause]:
+    """Yield memory or arithmetic, if operators near its ceiling take enough of the time."""
     bounds = [find_nearest_ceiling(each, profile, ceilings).bound for each in profile.operators]
     for bound, cause in CAUSES_BY_BOUND.items():
         near = [each for each, nearest in zip(profile.operators, bounds, strict=True) if nearest == bound]
         share = StepShare.sum_of(each.share for each in near)
-        if share.low >= BOUND:
+        if share.share >= least and share.low >= BOUND:
             names = list_some([each.name for each in near], SHOWN)
             yield replace(
                 cause,

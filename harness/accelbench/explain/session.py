@@ -26,9 +26,18 @@ from accelbench.core import (
 )
 from accelbench.core.workload import Size
 from accelbench.errors import BadInput, Unavailable
-from accelbench.explain.causes import find_causes, plan_remedies
+from accelbench.explain.causes import BOUND, find_causes, plan_remedies
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import ABLATION, ABLATIONS, StepPart, baseline_of, plan_parts, read_part, skip_part
+from accelbench.explain.parts import (
+    ABLATION,
+    ABLATIONS,
+    PHASES,
+    StepPart,
+    baseline_of,
+    plan_parts,
+    read_part,
+    skip_part,
+)
 from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.why import TechniqueExplanation
@@ -159,9 +168,13 @@ def _explain(
                 left_s = end_s - time.monotonic()
                 if planned:
                     parts = measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile))
-                if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings)):
+                if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND)):
                     report(f"trying {len(tries)} things that may help")
                     remedies = measure(tries, end_s - time.monotonic())
+                elif unsure := _list_open(planned, parts):
+                    report(f"taking {len(unsure)} of them off again, which the pairs leave open")
+                    again = measure(unsure, end_s - time.monotonic(), items=_choose_items(profile))
+                    parts = _replace_parts(parts, again)
                 item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
         if not limit.is_over:
@@ -296,12 +309,24 @@ def _profile_program(framework: str, build: Callable[[], Any], setting: Setting,
     return profile_program(build, setting, levels)
 
 
+def _list_open(planned: Sequence[tuple[str, Levels]], parts: Sequence[StepPart]) -> list[tuple[str, Levels]]:
+    """Return the planned parts that may be causes, and of which the pairs do not tell whether they are."""
+    both = zip(planned, parts, strict=True)
+    return [(name, levels) for (name, levels), part in both if part.is_open and name not in PHASES]
+
+
+def _replace_parts(parts: Sequence[StepPart], again: Sequence[StepPart]) -> list[StepPart]:
+    """Return the parts, with those in place that were measured again."""
+    newer = {part.name: part for part in again if part.share is not None}
+    return [newer.get(part.name, part) for part in parts]
+
+
 def _choose_items(profile: Profile) -> float:
     """Return the items of an iteration that gives pairs soon: fewer where no loader process must be kept busy."""
-    if profile.workers or not profile.batch_size:
+    if profile.workers:
         return profile.items
     batches = max(1, int(SOON_S / (profile.seconds / profile.batches)))
-    return min(profile.items, batches * profile.batch_size)
+    return min(profile.items, batches * profile.items / profile.batches)
 
 
 class PairedMeasurement:
