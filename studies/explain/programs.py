@@ -98,6 +98,7 @@ def item_every_step() -> Program:
 
 def copy_each_step() -> Program:
     model = network(1024, 1024, 1024)
+    model[:-1].requires_grad_(False)  # the last layer alone learns, and all are copied
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     last: dict[str, torch.Tensor] = {}
 
@@ -250,9 +251,8 @@ def whole_graph() -> Program:
 
 def answers_only() -> Program:
     model = network(1024, 2048, 1024)
-    return Program(
-        model=model, loader=DataLoader(rows(2048, 1024), batch_size=512), step=lambda model, batch: model(batch[0])
-    )
+    loader = DataLoader(Batches(2048, 512, 1024), batch_size=None)
+    return Program(model=model, loader=loader, step=lambda model, batch: model(batch[0]))
 
 
 def fused_attention() -> Program:
