@@ -1,5 +1,6 @@
 """A limit on time ends what the main thread waits for, and is told from Ctrl-C."""
 
+import signal
 import threading
 import time
 
@@ -12,6 +13,16 @@ def test_a_wait_ends_when_the_time_is_up():
     with pytest.raises(KeyboardInterrupt), TimeLimit(0.01) as limit:
         threading.Event().wait(60)
     assert limit.is_over
+
+
+def test_a_command_in_the_background_that_ignores_ctrl_c_keeps_the_limit():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), TimeLimit(0.01):
+            threading.Event().wait(1)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_ends_in_time_is_left_alone():

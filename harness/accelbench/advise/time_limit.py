@@ -10,17 +10,22 @@ from types import TracebackType
 class TimeLimit:
     """Interrupts the main thread by SIGINT when its seconds are over. In another thread it does nothing.
 
-    ``is_over`` tells this interruption from a user's own.
+    A command that a shell script starts in the background ignores SIGINT; within the limit it does not. ``is_over``
+    tells this interruption from a user's own.
     """
 
     def __init__(self, seconds: float) -> None:
         self.is_over = False
+        self._ignores = False
         self._main = threading.main_thread()
         self._timer = threading.Timer(max(0.0, seconds), self._end)
         self._timer.daemon = True
 
     def __enter__(self) -> TimeLimit:
         if threading.current_thread() is self._main:
+            self._ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            if self._ignores:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             self._timer.start()
         return self
 
@@ -28,6 +33,8 @@ class TimeLimit:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
+        if self._ignores:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _end(self) -> None:
         self.is_over = True
