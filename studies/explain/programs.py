@@ -239,8 +239,8 @@ def convolutions() -> Program:
 
 
 def living_workers() -> Program:
-    data = Batches(2048, 256, 256)
-    return plain(network(256, 2048, 1024), data, None, num_workers=1, persistent_workers=True)
+    data = Batches(4096, 512, 256)
+    return plain(network(256, 2048, 2048), data, None, num_workers=1, persistent_workers=True)
 
 
 def whole_graph() -> Program:
