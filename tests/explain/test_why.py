@@ -78,3 +78,24 @@ def test_operators_that_are_gone_save_no_time_that_a_profile_shows():
     text = reasons_as_text(reasons(BEFORE, after, name="compile default"))
     assert "Operators that no longer run, or where the profiler does not look: mm (60.0 ms)" in text
     assert "saves time" not in text
+
+
+def test_an_accelerator_that_saves_time_while_the_program_does_not_waits_for_the_host():
+    before = profiled(0.010, operators={"mm": (0.006, 10)}, device_s=0.0091, kernels=400)
+    after = profiled(0.010, operators={"mm": (0.003, 10)}, device_s=0.0052, kernels=800)
+    text = reasons_as_text(reasons(before, after, speedup=1.0))
+    assert "The accelerator is busy for 9.10 ms → 5.20 ms of 10.0 ms → 10.0 ms per iteration" in text
+    assert "The host binds" in text
+    assert "It starts 800 kernels in place of 400" in text
+
+
+def test_an_accelerator_that_saves_as_much_as_the_program_does_not_wait():
+    before = profiled(0.010, operators={"mm": (0.006, 10)}, device_s=0.0091, kernels=400)
+    after = profiled(0.006, operators={"mm": (0.003, 10)}, device_s=0.0052, kernels=400)
+    text = reasons_as_text(reasons(before, after))
+    assert "The host binds" not in text
+    assert "kernels in place of" not in text
+
+
+def test_without_an_accelerator_nothing_is_said_of_one():
+    assert "accelerator" not in reasons_as_text(reasons(BEFORE, BEFORE))

@@ -278,7 +278,7 @@ def test_a_contrast_is_settled_if_its_interval_is_narrow_or_far_from_one(medians
 
 
 @pytest.mark.parametrize(("medians", "settled"), [((0.02, 0.0, 0.01), True), ((0.09, 0.03, 0.06), False)])
-def test_after_three_visits_a_contrast_is_settled_where_half_the_interval_would_decide_nothing(
+def test_after_three_visits_a_contrast_is_settled_where_another_one_would_decide_nothing(
     medians: list[float], settled: bool
 ) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]

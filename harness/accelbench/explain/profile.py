@@ -118,6 +118,8 @@ class Profile:
         first_s: seconds of the first iteration, with whatever is compiled and started there.
         observed: what the program's arm observes of itself, such as the steps that a gradient scaler skipped.
         page_faults: of an iteration.
+        kernels: as many as an iteration starts on an accelerator, None without one.
+        device_s: seconds of an iteration in which the accelerator computes or copies, None without one.
         blind: why a profiler sees nothing, or not all; "" if it sees all.
     """
 
@@ -148,6 +150,8 @@ class Profile:
     first_s: float = 0.0
     observed: Mapping[str, float] = field(default_factory=dict)
     page_faults: float = 0.0
+    kernels: float | None = None
+    device_s: float | None = None
     blind: str = ""
 
     @property

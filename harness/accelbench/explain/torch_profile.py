@@ -11,11 +11,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import joblib
 import torch
 from torch._C._profiler import _ExperimentalConfig
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
@@ -90,6 +92,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
     except Exception as error:  # code that no dispatch mode may enter
         counter, blind = OperationCounter(), f"operations and bytes are unknown ({type(error).__name__})"
     passes = repeat_pass(lambda: _profile_step(arm, counter.names, all_threads), step_s, PASSES, LONGEST_S)
+    on_device = any(each.kernels for each in passes)
     return Profile(
         framework="torch",
         device=arm.device or "cpu",
@@ -109,6 +112,8 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         first_s=first_s,
         observed=dict(arm.observe()) if observes and arm.observe else {},
         page_faults=faults,
+        kernels=median(each.kernels for each in passes) if on_device else None,
+        device_s=median(each.device_s for each in passes) if on_device else None,
         blind=blind,
     )
 
@@ -195,9 +200,14 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is n
 
 @dataclass
 class TorchPass(ProfilerPass):
-    """One iteration under PyTorch's profiler: also the seconds of updating the weights."""
+    """One iteration under PyTorch's profiler: also the seconds of updating the weights, and kernels of accelerators.
+
+    Kernels of several streams may overlap, so ``device_s`` may exceed ``whole_s``.
+    """
 
     update_s: float = 0.0
+    kernels: int = 0
+    device_s: float = 0.0
 
 
 def _profile_step(arm: Arm, names: set[str], all_threads: bool) -> TorchPass:
@@ -219,6 +229,11 @@ def _list_activities() -> list[Any]:
 def _read_events(events: Any, whole_s: float, names: set[str]) -> TorchPass:
     found = TorchPass(whole_s=whole_s)
     for event in events:
+        if event.device_type != DeviceType.CPU:
+            if not event.is_user_annotation:  # which spans kernels on the device's timeline
+                found.kernels += 1
+                found.device_s += event.time_range.elapsed_us() / 1e6
+            continue
         kind = _name_event(event, names)
         if event.name.startswith("Optimizer.step#"):
             found.update_s += event.cpu_time_total / 1e6

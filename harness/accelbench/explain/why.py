@@ -106,6 +106,7 @@ def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
     if casts_s > least_s:
         yield f"casts and copies between precisions take {seconds(casts_s)} more"
     yield from _compare_calls(reasons)
+    yield from _compare_clocks(reasons)
     if after.page_faults > FAULTS_TIMES * before.page_faults + MANY_FAULTS:
         rise = f"{count(round(before.page_faults))} to {count(round(after.page_faults))}"
         yield f"page faults rise from {rise} per iteration"
@@ -127,6 +128,22 @@ def _compare_calls(reasons: TechniqueExplanation) -> Iterator[str]:
     before, after = (sum(getattr(each, name) for each in reasons.changes) for name in ("calls_before", "calls_after"))
     if before and not 0.9 < after / before < 1.1:
         yield f"operators are called {plural(round(after), 'time')} in place of {count(round(before))}"
+
+
+def _compare_clocks(reasons: TechniqueExplanation) -> Iterator[str]:
+    """Yield what the accelerator's own time shows beside the time of the program."""
+    before, after, scale = reasons.before, reasons.after, reasons.scale
+    if before.device_s is None or after.device_s is None:
+        return
+    device_s, wall_s = scale * after.device_s, scale * after.seconds
+    change = f"{seconds(before.device_s)} → {seconds(device_s)}"
+    wall = f"{seconds(before.seconds)} → {seconds(wall_s)}"
+    yield f"the accelerator is busy for {change} of {wall} per iteration"
+    saved_s, least_s = before.device_s - device_s, NAMED_SHARE * before.seconds
+    if saved_s > least_s and before.seconds - wall_s < saved_s / 2:
+        yield "the host binds: it starts kernels no faster than before, so the accelerator waits for it"
+    if before.kernels and after.kernels and not 0.9 < scale * after.kernels / before.kernels < 1.1:
+        yield f"it starts {plural(round(scale * after.kernels), 'kernel')} in place of {count(round(before.kernels))}"
 
 
 def _describe_compilation(after: Profile) -> Iterator[str]:

@@ -41,6 +41,7 @@ class MeasuredVisit:
 
 
 SURE_TIMES = 1.5  # the width of an interval at which a verdict must hold to be final
+HOPED_TIMES = 0.7  # the width that another visit leaves after three, if it agrees with them
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
@@ -290,7 +291,7 @@ def settled_contrasts(
     """Return for each contrast whether further visits would not change its verdict.
 
     A verdict stays where its interval is narrow, or where one half as wide again would give the same. An effect stays
-    undecided where an interval of half the width would decide nothing either; two visits are too few to tell.
+    undecided where the interval that another visit may leave would decide nothing either; two are too few to tell.
     """
     by_contrast = pairs_of(visits)
     return {
@@ -312,7 +313,7 @@ def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:
     if not math.isfinite(judgement.half_width):
         return False
     if judgement.verdict == "undecided":
-        return visits >= USUAL_LEAST and _verdict_at(0.5, judgement, plan.noise) == "undecided"
+        return visits >= USUAL_LEAST and _verdict_at(HOPED_TIMES, judgement, plan.noise) == "undecided"
     is_narrow = judgement.half_width <= plan.half_width
     return is_narrow or _verdict_at(SURE_TIMES, judgement, plan.noise) == judgement.verdict
 

@@ -2,7 +2,7 @@
 
 A visit is one fresh build of a trial's arms. Several visits that lie apart in time give an interval that holds for the
 next run, too. Later passes leave out the trials whose verdicts would not change. At the end, a few of the visits that
-found the machine in an unusual state are repeated.
+found the machine in an unusual state are repeated, in the workers of the last pass.
 """
 
 from __future__ import annotations
@@ -162,9 +162,9 @@ class Passes:
             for spec in specs:
                 if spec not in due:
                     self.session.progress.leave_out((spec.id, number))
-            self._visit_all(due)
-            if due:
+            if number:
                 self.session.pool.renew()
+            self._visit_all(due)
         repeated = self._odd_visits(specs)
         for spec in repeated:
             self.session.expect_visit(spec.id, len(self.session.visits[spec.id]))
