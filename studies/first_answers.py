@@ -1,0 +1,104 @@
+"""Time the quickstart's three starts from an empty shell: `python -m studies.first_answers --write` (12 minutes).
+
+Each start has a fresh clone of this checkout's last commit, a fresh virtual environment and an empty cache folder. The
+times are put into docs/index.md, with the machine and the date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from accelbench.report.machine import describe_machine
+from accelbench.schema import environment
+from accelbench.units import minutes
+from studies.marked_tables import write_tables
+
+CHECKOUT = Path(__file__).parents[1]
+PAGE = CHECKOUT / "docs" / "index.md"
+COMPARE = """
+import accelbench
+import numpy as np
+
+x = np.random.default_rng(0).random(100_000)
+print(accelbench.compare({"power": lambda: x**3, "products": lambda: x * x * x}))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A way to begin: what it answers, what is installed, and the command that gives the answer, by arguments."""
+
+    title: str
+    installs: tuple[str, ...]
+    command: tuple[str, ...]
+
+
+STARTS = (
+    Start(title="two lines of Python", installs=(".",), command=("python", "-c", COMPARE)),
+    Start(
+        title="a vision transformer on JPEG files, `accelbench advise --budget 2m`",
+        installs=(".[torch]",),
+        command=("accelbench", "advise", "examples/vision_transformer.py:build", "--budget", "2m"),
+    ),
+    Start(title="this machine, `tox -e quick`", installs=("tox",), command=("tox", "-e", "quick")),
+)
+
+
+def time_start(start: Start) -> tuple[float, float]:
+    """Return the seconds that the installation of a start and its command take.
+
+    Raises:
+        subprocess.CalledProcessError: one of them failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="start-") as folder:
+        clone, bin_folder = Path(folder) / "clone", Path(folder) / "venv" / "bin"
+        subprocess.run(["git", "clone", "--quiet", CHECKOUT, clone], check=True)
+        variables = {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "ACCELBENCH"))}
+        variables |= {"XDG_CACHE_HOME": f"{folder}/cache", "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+        start_s = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "venv", bin_folder.parent], check=True)
+        install = ["pip", "install", "--quiet", "--constraint", "constraints.txt", *start.installs]
+        subprocess.run([bin_folder / "python", "-m", *install], cwd=clone, env=variables, check=True)
+        installed_s = time.perf_counter()
+        subprocess.run(
+            [bin_folder / start.command[0], *start.command[1:]],
+            cwd=clone, env=variables, check=True, stdout=sys.stderr,
+        )  # fmt: skip
+        return installed_s - start_s, time.perf_counter() - installed_s
+
+
+def table() -> Iterator[str]:
+    """Time every start, and yield the lines of the table."""
+    yield "| start | installation | command | in all |"
+    yield "|---|---:|---:|---:|"
+    for start in STARTS:
+        install_s, command_s = time_start(start)
+        yield f"| {start.title} | {minutes(install_s)} | {minutes(command_s)} | {minutes(install_s + command_s)} |"
+    yield ""
+    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
+
+
+def main() -> None:
+    """Print the table, and write it into the page if wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the table into docs/index.md")
+    options = parser.parse_args()
+    lines = []
+    for line in table():
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        write_tables(PAGE, "first answers", lines)
+
+
+if __name__ == "__main__":
+    main()
