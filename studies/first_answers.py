@@ -1,7 +1,8 @@
 """Time the quickstart's three starts from an empty shell: `python -m studies.first_answers --write` (12 minutes).
 
 Each start has a fresh clone of this checkout's last commit, a fresh virtual environment and an empty cache folder. The
-times are put into docs/index.md, with the machine and the date.
+times are put into docs/index.md, with the machine and the date. Names of starts make it shorter: the others keep their
+rows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,15 +43,15 @@ class Start:
     command: tuple[str, ...]
 
 
-STARTS = (
-    Start(title="two lines of Python", installs=(".",), command=("python", "-c", COMPARE)),
-    Start(
+STARTS = {
+    "compare": Start(title="two lines of Python", installs=(".",), command=("python", "-c", COMPARE)),
+    "advise": Start(
         title="a vision transformer on JPEG files, `accelbench advise --budget 2m`",
         installs=(".[torch]",),
         command=("accelbench", "advise", "examples/vision_transformer.py:build", "--budget", "2m"),
     ),
-    Start(title="this machine, `tox -e quick`", installs=("tox",), command=("tox", "-e", "quick")),
-)
+    "quick": Start(title="this machine, `tox -e quick`", installs=("tox",), command=("tox", "-e", "quick")),
+}
 
 
 def time_start(start: Start) -> tuple[float, float]:
@@ -76,24 +77,28 @@ def time_start(start: Start) -> tuple[float, float]:
         return installed_s - start_s, time.perf_counter() - installed_s
 
 
-def table() -> Iterator[str]:
-    """Time every start, and yield the lines of the table."""
-    yield "| start | installation | command | in all |"
-    yield "|---|---:|---:|---:|"
-    for start in STARTS:
-        install_s, command_s = time_start(start)
-        yield f"| {start.title} | {minutes(install_s)} | {minutes(command_s)} | {minutes(install_s + command_s)} |"
-    yield ""
-    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
+def table(names: Sequence[str], page: str) -> Iterator[str]:
+    """Time the named starts, and yield the lines of the table; the other rows are those of the page."""
+    machine = describe_machine(environment.identify())
+    yield "| start | installation | command | in all | measured |"
+    yield "|---|---:|---:|---:|---|"
+    for name, start in STARTS.items():
+        if name in names:
+            install_s, command_s = time_start(start)
+            times = " | ".join(map(minutes, (install_s, command_s, install_s + command_s)))
+            yield f"| {start.title} | {times} | {datetime.now(UTC):%Y-%m-%d}, {machine} |"
+        else:
+            yield from (line for line in page.splitlines() if line.startswith(f"| {start.title} |"))
 
 
 def main() -> None:
     """Print the table, and write it into the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("starts", nargs="*", choices=[*STARTS, []], help="all without any")
     parser.add_argument("--write", action="store_true", help="write the table into docs/index.md")
     options = parser.parse_args()
     lines = []
-    for line in table():
+    for line in table(options.starts or [*STARTS], PAGE.read_text()):
         print(line, flush=True)
         lines.append(line)
     if options.write:

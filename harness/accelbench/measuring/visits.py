@@ -40,7 +40,7 @@ class MeasuredVisit:
     result: TrialResult
 
 
-SURE_TIMES = 1.5  # the width of an interval at which a verdict must hold to be final
+SURE_TIMES = 1.3  # the width of an interval at which a verdict must hold to be final
 HOPED_TIMES = 0.7  # the width that another visit leaves after three, if it agrees with them
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
@@ -290,7 +290,7 @@ def settled_contrasts(
 ) -> dict[Contrast, bool]:
     """Return for each contrast whether further visits would not change its verdict.
 
-    A verdict stays where its interval is narrow, or where one half as wide again would give the same. An effect stays
+    A verdict stays where its interval is narrow, or where one 1.3 times as wide would give the same. An effect stays
     undecided where the interval that another visit may leave would decide nothing either; two are too few to tell.
     """
     by_contrast = pairs_of(visits)

@@ -7,6 +7,7 @@ saves ends when the system has taken the data, which may be long before a disk h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,9 +76,8 @@ class Checkpoints:
         check_choice(model, MODELS, "model")
         check_choice(checkpoint_format, FORMATS, "format")
         problem = getattr(models, model)(**MODELS[model])
-        *self.versions, self._restored = (
-            models.as_trained(problem, seed=seed + number).to(device) for number in range(VERSIONS + 1)
-        )
+        self.versions = [models.as_trained(problem, seed=seed + number).to(device) for number in range(VERSIONS)]
+        self._restored = deepcopy(self.versions[0])  # the last version is what must be restored
         self._inputs = problem.inputs(2, torch.Generator().manual_seed(seed)).to(device)
         self._format = FORMATS[checkpoint_format]
         self.device = device
