@@ -41,7 +41,7 @@ class MeasuredVisit:
 
 
 SURE_TIMES = 1.3  # the width of an interval at which a verdict must hold to be final
-HOPED_TIMES = 0.7  # the width that another visit leaves after three, if it agrees with them
+HOPED_TIMES = 0.8  # the width that another visit leaves after three: √¾, and Student's t of one more degree of freedom
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
