@@ -168,13 +168,15 @@ def _explain(
                 left_s = end_s - time.monotonic()
                 if planned:
                     parts = measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile))
-                if tries := plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND)):
+                tries = plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND))
+                if not tries and (unsure := _list_open(planned, parts)):
+                    report(f"taking {len(unsure)} of them off again, which the pairs leave open")
+                    again = measure(unsure, PARTS_SHARE * (end_s - time.monotonic()), items=_choose_items(profile))
+                    parts = _replace_parts(parts, again)
+                    tries = plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND))
+                if tries:
                     report(f"trying {len(tries)} things that may help")
                     remedies = measure(tries, end_s - time.monotonic())
-                elif unsure := _list_open(planned, parts):
-                    report(f"taking {len(unsure)} of them off again, which the pairs leave open")
-                    again = measure(unsure, end_s - time.monotonic(), items=_choose_items(profile))
-                    parts = _replace_parts(parts, again)
                 item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
         if not limit.is_over:
