@@ -21,7 +21,7 @@ from pathlib import Path
 from accelbench.report.machine import describe_machine
 from accelbench.schema import environment
 from accelbench.units import minutes
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = CHECKOUT / "docs" / "tutorials" / "examples.md"
@@ -125,12 +125,8 @@ def main() -> None:
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
     parser.add_argument("--write", action="store_true", help="write all sections into docs/tutorials/examples.md")
     options = parser.parse_args()
-    lines = []
-    for line in page(options.budget, options.programs or [*PROGRAMS]):
-        print(line, flush=True)
-        lines.append(line)
-    if options.write:
-        write_tables(PAGE, "advice of examples", lines)
+    lines = page(options.budget, options.programs or [*PROGRAMS])
+    show_tables(PAGE, "advice of examples", lines, write=options.write)
 
 
 if __name__ == "__main__":

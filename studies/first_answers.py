@@ -21,7 +21,7 @@ from pathlib import Path
 from accelbench.report.machine import describe_machine
 from accelbench.schema import environment
 from accelbench.units import minutes
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = CHECKOUT / "docs" / "index.md"
@@ -97,12 +97,8 @@ def main() -> None:
     parser.add_argument("starts", nargs="*", choices=[*STARTS, []], help="all without any")
     parser.add_argument("--write", action="store_true", help="write the table into docs/index.md")
     options = parser.parse_args()
-    lines = []
-    for line in table(options.starts or [*STARTS], PAGE.read_text()):
-        print(line, flush=True)
-        lines.append(line)
-    if options.write:
-        write_tables(PAGE, "first answers", lines)
+    lines = table(options.starts or [*STARTS], PAGE.read_text())
+    show_tables(PAGE, "first answers", lines, write=options.write)
 
 
 if __name__ == "__main__":

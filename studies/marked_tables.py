@@ -6,6 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
+def show_tables(page: Path, name: str, lines: Iterable[str], *, write: bool) -> None:
+    """Print each line as soon as it is made, and write them all into the page if wanted."""
+    made = []
+    for line in lines:
+        print(line, flush=True)
+        made.append(line)
+    if write:
+        write_tables(page, name, made)
+
+
 def write_tables(page: Path, name: str, lines: Iterable[str]) -> None:
     """Replace what stands between ``<!-- name: begin -->`` and ``<!-- name: end -->``."""
     begin, end = (f"<!-- {name}: {side} -->" for side in ("begin", "end"))

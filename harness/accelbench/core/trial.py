@@ -84,8 +84,8 @@ class Trial:
     techniques have one level in every arm; ``problem`` holds options of the workload. ``techniques`` are those of a
     user's own modules, which a worker cannot import. From earlier visits are known, by the place of an arm,
     ``failures``, the outcomes of arms that are not tried again, ``spreads``, how far an arm's output is from its own
-    earlier one, and ``iterations``, how many an arm's blocks had. ``settled`` contrasts
-    need no more pairs.
+    earlier one, and ``iterations``, how many an arm's blocks had. ``settled`` contrasts need no
+    more pairs.
     """
 
     framework: str

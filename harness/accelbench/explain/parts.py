@@ -63,8 +63,8 @@ class StepPart:
     """A part of a step's time, or a technique that was tried, and what the pairs say of it.
 
     ``share`` is None where it was not measured, for the ``reason``. ``effect`` is the speedup without the part, or with
-    the technique; of what was done twice, the slowdown. ``item_j`` is the energy of an item then, in joules; None
-    where it was not counted.
+    the technique; where a part was done twice, it is the slowdown. ``item_j`` is the energy of an item then, in
+    joules; None where it was not counted.
     """
 
     name: str

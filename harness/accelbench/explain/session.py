@@ -151,6 +151,7 @@ def _explain(
         pool.start(request.framework)  # whose worker ends where ceilings are measured
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
     measure = PairedMeasurement(request, pool, profile, on_progress)
+    find_likely_causes = partial(find_causes, profile, ceilings=ceilings, least=BOUND)
     end_s = start_s + request.budget_s
     planned = [
         (name, levels)
@@ -168,12 +169,12 @@ def _explain(
                 left_s = end_s - time.monotonic()
                 if planned:
                     parts = measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile))
-                tries = plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND))
+                tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if not tries and (unsure := _list_open(planned, parts)):
                     report(f"taking {len(unsure)} of them off again, which the pairs leave open")
                     again = measure(unsure, PARTS_SHARE * (end_s - time.monotonic()), items=_choose_items(profile))
                     parts = _replace_parts(parts, again)
-                    tries = plan_remedies(profile, parts, find_causes(profile, parts, ceilings, least=BOUND))
+                    tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if tries:
                     report(f"trying {len(tries)} things that may help")
                     remedies = measure(tries, end_s - time.monotonic())

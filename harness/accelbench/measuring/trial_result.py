@@ -91,9 +91,10 @@ class TrialResult:
     @classmethod
     def nothing(cls, trial: Trial, outcome: Outcome, reason: Reason | None) -> TrialResult:
         """Return a trial in which all arms have this outcome and no samples, but for those that are settled."""
+        settled = trial.settled_places
         arms = [
             ArmRecord(levels=levels, outcome="measured")
-            if place in trial.settled_places
+            if place in settled
             else ArmRecord(levels=levels, outcome=outcome, reason=reason)
             for place, levels in enumerate(trial.arms)
         ]

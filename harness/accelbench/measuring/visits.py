@@ -293,20 +293,25 @@ def settled_contrasts(
     A verdict stays where its interval is narrow, or where one 1.3 times as wide would give the same. An effect stays
     undecided where the interval that another visit may leave would decide nothing either; two are too few to tell.
     """
-    by_contrast = pairs_of(visits)
-    return {
-        contrast: _is_final(judgement, plan, len(by_contrast[contrast]))
-        for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items()
-    }
+    found = _verdicts_so_far(visits, plan, prior, earlier)
+    return {contrast: is_final for contrast, (_, is_final) in found.items()}
 
 
 def may_decide(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> bool:
     """Return whether another visit may decide what is undecided so far."""
+    found = _verdicts_so_far(visits, plan, prior, earlier).values()
+    return any(verdict == "undecided" and not is_final for verdict, is_final in found)
+
+
+def _verdicts_so_far(
+    visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups
+) -> dict[Contrast, tuple[Verdict, bool]]:
+    """Return the verdict of each contrast, and whether further visits would not change it."""
     by_contrast = pairs_of(visits)
-    return any(
-        judgement.verdict == "undecided" and not _is_final(judgement, plan, len(by_contrast[contrast]))
+    return {
+        contrast: (judgement.verdict, _is_final(judgement, plan, len(by_contrast[contrast])))
         for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items()
-    )
+    }
 
 
 def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:
