@@ -28,13 +28,13 @@ from accelbench.schema.result import Ceiling
 HOST = "numpy"  # whose probes are those of the host and its disk
 REACH = 2  # a rate at one size bounds working sets up to this multiple of the size
 
-# Rounds are spread over time, so that a neighbour's burst does not lower every reading; the last one changes little.
-MAX_ROUNDS = 4
-SMALL_GAIN = 1.05
+# The second round is for what a neighbour's burst lowered in the first one. Two more would raise some ceilings by a
+# tenth and take as long again; an arm that surpasses a ceiling has all of them measured once more.
+ROUNDS = 2
 MIN_BLOCK_S = 100e-6
 MIN_BLOCKS = 2
 TIME_PER_ARM_S = 0.01
-LONG_STEP_S = 0.01  # a step that takes longer keeps the machine busy; a larger size takes longer and is no faster
+LONG_STEP_S = 0.003  # a step that takes longer keeps the machine busy; a larger size takes longer and is no faster
 
 CACHE_VERSION = 1
 MAX_CACHE_BYTES = 2**20  # a file has some kilobytes
@@ -160,17 +160,13 @@ def measure_peaks(
 ) -> list[Ceiling]:
     """Return the best rate of every probe, at each working set for probes that go by working set."""
     best: dict[tuple[str, float], Ceiling] = {}
-    for _ in range(MAX_ROUNDS):
-        has_risen = False
+    for _ in range(ROUNDS):
         for probe in probes:
             on_progress(f"measuring this machine's peak rates, once: {probe.ceiling}")
             for rate in _measure_sizes(probe, stopwatch):
                 key = _sort_key(rate)
-                has_risen |= key not in best or rate.per_s > SMALL_GAIN * best[key].per_s
                 best[key] = max(rate, best.get(key, rate), key=lambda each: each.per_s)
             empty_cache()
-        if not has_risen:
-            break
     return list(best.values())
 
 

@@ -175,7 +175,7 @@ class Pool:
         return proofs
 
     def _measure_ceilings(self, framework: str, on_progress: OnProgress) -> list[Ceiling]:
-        """Return the ceilings that a fresh worker measures; none if it was lost."""
+        """Return the ceilings that a fresh worker measures, which stays for the next trial; none if it was lost."""
         self._end(framework)
         try:
             worker = self._worker_for(framework, {})
@@ -185,10 +185,11 @@ class Pool:
                 ceilings: list[Ceiling] = worker.ask(
                     "ceilings", silence_s=self._plan.silence_s, on_progress=on_progress
                 )
-        except WorkerLostError:
-            return []
-        finally:
+        except BaseException as error:  # interrupted: a worker that is measuring is of no further use
             self._end(framework)
+            if isinstance(error, WorkerLostError):
+                return []
+            raise
         return ceilings
 
     def _configuration_of(self, framework: str) -> dict[str, str]:
