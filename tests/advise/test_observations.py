@@ -71,3 +71,15 @@ def test_finalists_are_judged_by_their_own_trials_and_by_the_pairs_of_finalists(
 
 def spread_of(observations):
     return spread_between(observations.final_trials or observations.trials)
+
+
+def test_one_slow_build_widens_the_interval_of_no_candidate_that_was_not_in_it():
+    disturbed, calm = Observations(baseline=ARMS[0]), Observations(baseline=ARMS[0])
+    for observations in (disturbed, calm):
+        for number, trial in enumerate(make_trials(4, build_noise=0.01)):
+            if observations is disturbed and number == 2:
+                trial[ARMS[1]] -= 0.4
+            add(observations, {arm: values - ord(arm[0]) for arm, values in trial.items()})
+    slow, other = (disturbed.judge_over_baseline(arm, alpha=0.01, noise=0.03) for arm in ARMS[1:3])
+    assert slow.low < 0.75
+    assert other.half_width < 2 * calm.judge_over_baseline(ARMS[2], alpha=0.01, noise=0.03).half_width

@@ -9,9 +9,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from accelbench.advise.space import Configuration
+from accelbench.measuring.moderated_variance import (
+    Prior,
+    VisitPairs,
+    fit_prior,
+    judge_visits,
+    variance_of_mean,
+    variance_within,
+)
 from accelbench.measuring.statistics import Judgement, Spread, judge_groups
 from accelbench.schema.result import OUT_OF_REACH, WORKER_LOST, Outcome
 
+ENOUGH_BUILDS = 3  # of a candidate, which tell how much its own builds differ
 MIN_FREEDOM = 3  # of a spread estimated from the elimination alone; first looks are short, so their spread is wider
 PERMANENT_FAILURES = (*OUT_OF_REACH, *WORKER_LOST)  # another attempt would end the same way
 
@@ -125,15 +134,21 @@ class Observations:
         """Return the judgement of one candidate against the baseline, or None where no trial had both.
 
         The trials of the elimination decide, where there are any, since earlier ones chose the finalists. What is
-        judged whether or not it was chosen rests on ``every_trial``. The spread between builds is that of all trials,
-        or of those before the elimination for a candidate that was not in it; where too few of them tell it, the
-        judgement holds for the builds that were timed.
+        judged whether or not it was chosen rests on ``every_trial``.
+
+        A candidate of at least three builds is judged as an effect of several visits is: by their medians, with its own
+        variance moderated by that of all candidates, so that one slow build widens the interval of no other. For fewer
+        builds, the spread between them is that of all trials, or of those before the elimination for a candidate that
+        was not in it; where too few of them tell it, the judgement holds for the builds that were timed.
         """
         is_raced = self.is_raced(candidate)
         rests_on_race = is_raced and not every_trial
         shared = _log_ratios_of(self.final_trials if rests_on_race else self.trials, candidate, self.baseline)
         if not any(map(len, shared)):
             return None
+        builds = _builds(shared)
+        if len(builds) >= ENOUGH_BUILDS:
+            return judge_visits(builds, prior=self._prior(), alpha=alpha, noise=noise)
         before_race = self.trials[: len(self.trials) - len(self.final_trials)]
         spread = self._spread() if rests_on_race else spread_between(self.trials if is_raced else before_race)
         if spread.freedom < MIN_FREEDOM:
@@ -161,6 +176,17 @@ class Observations:
         final = spread_between(self.final_trials)
         return final if final.freedom >= MIN_FREEDOM else spread_between(self.trials)
 
+    def _prior(self) -> Prior:
+        """Return what all candidates say about the variance of a speedup over the baseline."""
+        candidates = {each for trial in self.trials for each in trial if each != self.baseline}
+        builds = [_builds(_log_ratios_of(self.trials, each, self.baseline)) for each in candidates]
+        timed = [each for each in builds if each]
+        return fit_prior(
+            [variance_of_mean([build.median for build in each]) for each in timed],
+            within=[variance_within(each) for each in timed],
+            visits=float(np.mean([len(each) for each in timed])),
+        )
+
     def rank(self) -> list[Configuration]:
         """Return the configurations that are not eliminated, the fastest first."""
         left = [each for each in self.first_looks if each not in self.eliminated]
@@ -180,6 +206,10 @@ def _log_ratios_of(trials: Iterable[LogRatios], candidate: Configuration, other:
     """
     both = ((trial[candidate], trial[other]) for trial in trials if candidate in trial and other in trial)
     return [first[: len(second)] - second[: len(first)] for first, second in both]
+
+
+def _builds(groups: Iterable[np.ndarray]) -> list[VisitPairs]:
+    return [VisitPairs(builds=(tuple(group.tolist()),)) for group in groups if len(group)]
 
 
 def _mean_of_medians(groups: Sequence[np.ndarray]) -> float:

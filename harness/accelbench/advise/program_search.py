@@ -36,6 +36,7 @@ TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinatio
 FINAL_ROUNDS = 3
 MAX_FINALISTS = 3
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
+SLOW_TO_BUILD_S = 0.3  # with a first call: a program that takes longer is not built as often in a look
 OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
 FIRST_GROUP = 4  # candidates of the group that shows what an arm costs
 SPARE = 1.5  # times the seconds of the fewest pairs: an answer then stands although one pair was disturbed
@@ -225,7 +226,10 @@ class ProgramSearch(Search):
         return self.budget.predict_overhead_s([self.space.baseline, configuration]) + needed * pair_s
 
     def _try_baseline(self) -> None:
-        """Measure the program as it stands, alone: that bears the costs that occur once in a process."""
+        """Measure the program as it stands, alone: that bears the costs that occur once in a process.
+
+        Where these are so high that it seems slow to build again, a second look shows what that takes without them.
+        """
         self.budget.start(self.start_s)
         baseline = self.space.baseline
         self.report("your program as it stands")
@@ -233,6 +237,8 @@ class ProgramSearch(Search):
         look = self.observations.first_looks[baseline]
         if not look.is_measured:
             raise NoBaseline(look, "your program")
+        if self._step_s < self.iteration.rebuild_s and self.iteration.rebuild_s > SLOW_TO_BUILD_S:
+            self._look([baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
         self.budget.assume_overhead_s(OVERHEAD_S + OVERHEAD_STEPS * self._step_s)
 
     @property
