@@ -166,3 +166,15 @@ def test_an_odd_visit_is_repeated_once_and_the_session_says_so(hikes: Project, r
     assert [each["is_repetition"] for each in repeated] == [False, False, False, True]
     assert all(each["span_s"] > 0 for each in [*usual, *repeated])
     result.stdout.re_match_lines([r"In this run, the cores lay far apart for \d+ s; 1 visit was repeated"])
+
+
+@pytest.mark.slow
+def test_visits_that_only_narrow_intervals_are_left_out_once_the_time_for_them_is_over(
+    hikes: Project, readings: list[MachineState]
+) -> None:
+    readings += [FAR] * 8  # a repetition is such a visit, too
+    result = hikes.run("--benchmark-save=long", "--accel-visits=4", "--accel-budget=0.05", "--accel-within=1e-6")
+    found = trials(hikes)
+    assert [len(trial["visits"]) for trial in found] == [2, 2]
+    assert all("visits-cut-short" in [remark["code"] for remark in trial["remarks"]] for trial in found)
+    result.stdout.fnmatch_lines(["*2 trials: there was no time to narrow*"])

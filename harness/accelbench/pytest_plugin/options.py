@@ -73,6 +73,14 @@ def add_options(parser: pytest.Parser) -> None:
         "budget, so that intervals hold for the next run too. Default: 4",
     )
     group.addoption(
+        "--accel-within",
+        dest="accel_within_minutes",
+        type=_number(float, lambda value: value > 0, "a number of minutes above 0; for example 7"),
+        metavar="MINUTES",
+        help="start no third or later visit of a trial, which only narrows its intervals, after so many minutes of "
+        "measuring. Default: all visits, however long they take",
+    )
+    group.addoption(
         "--accel-noise",
         type=_number(float, lambda value: 0 < value < 0.5, "a fraction above 0 and below 0.5; for example 0.01"),
         default=0.01,
@@ -146,6 +154,7 @@ class Options:
     size: str
     budget_s: float
     visits: int
+    within_minutes: float | None
     noise: float
     max_batch: int | None
     max_workers: int | None
@@ -209,6 +218,12 @@ class RunConfig:
         """How many seconds the session may take; None for no limit."""
         minutes = self.options.minutes
         return None if minutes is None or self.rehearse else 60 * minutes
+
+    @property
+    def narrowing_s(self) -> float:
+        """The seconds of measuring after which no visit starts that only narrows intervals."""
+        minutes = self.options.within_minutes
+        return math.inf if minutes is None else 60 * minutes
 
     @property
     def setting(self) -> Setting:

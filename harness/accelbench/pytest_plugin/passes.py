@@ -141,6 +141,8 @@ class Passes:
         self._latency = CoreLatency(() if session.config.rehearse else cores_of_this_process())
         self._joined: dict[str, MeasuredTrial] = {}  # from the visits so far
         self._known_prior: Prior | None = None
+        self._began_s = time.monotonic()
+        self._cut_short: set[str] = set()  # trials whose intervals there was no time to narrow
 
     def measure_until_interrupted(self, specs: Sequence[TrialSpec]) -> None:
         """Measure trials until Ctrl-C or the end of the session's time; their tests then report what there is."""
@@ -262,7 +264,16 @@ class Passes:
     def _visit_all(self, specs: Sequence[TrialSpec], *, are_repetitions: bool = False) -> None:
         left_out = [self._contrasts_left_out(spec) for spec in specs]  # by what is known before any of these visits
         for spec, contrasts in zip(specs, left_out, strict=True):
-            self._visit(spec, contrasts, is_repetition=are_repetitions)
+            number = len(self.session.visits.get(spec.id, []))
+            if number >= SURE_VISITS and self._has_no_time_to_narrow:
+                self._cut_short.add(spec.id)
+                self.session.progress.leave_out((spec.id, number))
+            else:
+                self._visit(spec, contrasts, is_repetition=are_repetitions)
+
+    @property
+    def _has_no_time_to_narrow(self) -> bool:
+        return time.monotonic() - self._began_s > self.session.config.narrowing_s
 
     def _visit(self, spec: TrialSpec, settled: Sequence[Contrast], *, is_repetition: bool) -> None:
         """Visit a trial, without its settled contrasts, and keep what was measured in the journal.
@@ -303,6 +314,7 @@ class Passes:
         request = self.session.requests[spec.id]
         visits = self._measured_visits(spec.id)
         result = join_visits(visits, self.session.trial_of(spec).plan, self._prior, self._log_speedups_before(spec.id))
+        cut_short = [reason("visits-cut-short", visits=len(visits))] if spec.id in self._cut_short else []
         record = TrialRecord(
             id=spec.id,
             module=spec.module,
@@ -318,7 +330,7 @@ class Passes:
             arms=result.arms,
             span_s=result.span_s,
             disturbance=result.disturbance,
-            remarks=result.remarks,
+            remarks=[*result.remarks, *cut_short],
             spent_s=round_seconds(sum_seconds(visit.spent_s for visit in self.session.visits[spec.id])),
             visits=[measured.visit for measured in visits],
         )

@@ -382,6 +382,10 @@ WORDINGS: dict[str, Wording] = {
         text="some visits found the machine in an unusual state",
         details=", {odd:total} of {visits:total}: {cause:brief}",
     ),
+    "visits-cut-short": Wording(
+        text="there was no time to narrow its intervals by another visit",
+        details=" than these {visits:count} (--accel-within)",
+    ),
     "interrupted": Wording(text="the run was interrupted before this trial was measured"),
     # What disturbed a trial, or cannot be seen in it.
     "data-never-repeat": Wording(
