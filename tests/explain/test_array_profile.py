@@ -9,6 +9,7 @@ from accelbench import ArrayProgram
 from accelbench.core import Setting, find_workload
 from accelbench.errors import Unavailable
 from accelbench.explain.array_profile import ArrayPass, RecordingArray, profile_array_program, profile_workload
+from accelbench.explain.parts import plan_parts
 
 
 def step(xp, left, right):
@@ -66,6 +67,12 @@ def test_a_technique_shows_in_the_precision(dtype: str) -> None:
     profile = profile_array_program(build, Setting(), {"dtype": dtype})
     product = next(each for each in profile.operators if each.name == "matmul")
     assert product.precision == {"float64": "fp64", "float32": "fp32"}[dtype]
+
+
+def test_what_computes_in_float64_is_worth_computing_in_float32() -> None:
+    parts = dict(plan_parts(profile_array_program(build, Setting(), {})))
+    assert parts["float64"] == {"dtype": "float32"}
+    assert "float64" not in dict(plan_parts(profile_array_program(build, Setting(), {"dtype": "float32"})))
 
 
 @pytest.fixture

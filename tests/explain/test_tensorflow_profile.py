@@ -71,3 +71,43 @@ def test_a_program_without_its_pipeline_learns_the_same():
         arm.close()
     assert waits == [4, 0]
     np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("taken_off", "learns"), [("none", True), ("update", False), ("backward+update", False)])
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_program_without_its_phases_runs_and_learns_nothing(taken_off: str, learns: bool, eagerly: bool):
+    from accelbench.explain.parts import build_keras_without
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    program = build()
+    program.model.run_eagerly = eagerly
+    arm = build_keras_without(lambda: program, Setting(cores=2), FitOptions(), taken_off=taken_off)
+    with arm.enter():
+        arm.reset()
+        before = [np.array(each) for each in arm.parameters()]
+        loss = arm.step()
+        after = [np.array(each) for each in arm.parameters()]
+    arm.close()
+    assert loss > 0
+    assert arm.ignore_output is not learns
+    assert any((old != new).any() for old, new in zip(before, after, strict=True)) is learns
+
+
+def count_products(taken_off: str) -> int:
+    """Return the matrix products of an iteration of four batches."""
+    from accelbench.explain.parts import build_keras_without
+    from accelbench.explain.tensorflow_profile import _profile_step
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    arm = build_keras_without(build, Setting(cores=2), FitOptions(), taken_off=taken_off)
+    with arm.enter():
+        arm.step()
+        calls = _profile_step(arm).calls
+    arm.close()
+    return sum(times for name, times in calls.items() if "MatMul" in name)
+
+
+def test_without_the_update_a_graph_still_makes_the_gradients():
+    forward, backward = 2, 3  # of two layers; the inputs need no gradient
+    assert count_products("update") == count_products("none") == 4 * (forward + backward)
+    assert count_products("backward+update") == 4 * forward

@@ -92,14 +92,16 @@ def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
     # A recorded pass takes longer than a step, by what recording takes.
     passes = repeat_pass(lambda: run(step_s), step_s, PASSES, LONGEST_S)
     functions = _profile_functions(arm) if np.mean([each.outside for each in passes]) > OUTSIDE else ()
+    operations = [*_list_operations(passes)]
     pools = threadpoolctl.threadpool_info()
     return Profile(
         framework="numpy",
         device="cpu",
         seconds=step_s,
         items=float(arm.items),
-        operators=(*_list_operations(passes), *functions),
+        operators=(*operations, *functions),
         outside=StepShare.of([each.outside for each in passes]),
+        float64=StepShare.sum_of(each.share for each in operations if each.precision == "fp64"),
         threads=max((pool["num_threads"] for pool in pools), default=1),
         cores=joblib.cpu_count(),
         first_s=first_s,

@@ -119,6 +119,13 @@ KERAS_CAUSES_BY_PART = CAUSES_BY_PART | {
         techniques=(("steps_per_execution", "8"),),
     ),
 }
+ARRAY_CAUSES_BY_PART = CAUSES_BY_PART | {
+    "float64": replace(
+        CAUSES_BY_PART["float64"],
+        advice="keep the arrays in float32, if the result is exact enough",
+        recipe="",  # that of the technique
+    ),
+}
 # By the ceiling that operators are near to; what helps depends on the framework.
 CAUSES_BY_BOUND = {
     "memory": Cause(
@@ -147,7 +154,7 @@ def find_causes(
     A ceiling is a cause if the operators near it take at least the share ``least`` of the time on average.
     """
     found = [*_find_in_parts(profile, parts), *_find_in_compilation(profile, parts)]
-    if "float64" not in {cause.code for cause in found}:
+    if profile.framework == "numpy" or "float64" not in {cause.code for cause in found}:
         found += _find_bounds(profile, [*ceilings], least)
     found += _find_in_interpreter(profile)
     return sorted(found, key=lambda cause: cause.share.share if cause.share else 0.0, reverse=True)
@@ -156,7 +163,7 @@ def find_causes(
 def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Cause]:
     """Yield the causes whose part was taken off and surely takes time."""
     relevant = {part.name: part for part in parts if part.is_relevant}
-    causes = KERAS_CAUSES_BY_PART if profile.framework == "tensorflow" else CAUSES_BY_PART
+    causes = {"tensorflow": KERAS_CAUSES_BY_PART, "numpy": ARRAY_CAUSES_BY_PART}.get(profile.framework, CAUSES_BY_PART)
     for name, cause in causes.items():
         part = relevant.get(name)
         if part is None or part.share is None or (name == "restarts" and "input" not in relevant):

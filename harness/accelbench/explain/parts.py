@@ -28,10 +28,10 @@ def build_without(build: Callable[[], Any], setting: Setting, options: Any, *, t
 
 
 def build_keras_without(build: Callable[[], Any], setting: Setting, options: Any, *, taken_off: str = "none") -> Arm:
-    """Return the arm of a Keras program, without its input pipeline if ``taken_off`` is ``"input"``."""
-    from accelbench.workloads.tensorflow.user_program import train_program  # in a worker, too
+    """Return the arm of a Keras program without the parts that ``taken_off`` names; see ``keras_program``."""
+    from accelbench.explain import keras_program  # in a worker, too
 
-    return train_program(build, setting, replace(options, ablation="decoded") if taken_off == "input" else options)
+    return keras_program.build_without(build, setting, options, taken_off=taken_off)
 
 
 def _take_off(build: Build, level: str) -> Arm:
@@ -103,6 +103,8 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
     parts: list[tuple[str, Levels]] = []
     if profile.framework in ABLATIONS:
         parts += [(name, {ABLATION.name: name}) for name in _list_ablations(profile)]
+    if profile.framework == "numpy" and _may_matter(profile.float64):
+        parts.append(("float64", {"dtype": "float32"}))
     if profile.threads < profile.cores and profile.device == "cpu":
         parts.append(("threads", {"threads": ALL}))
     if profile.workers and not profile.persistent and profile.is_epoch:

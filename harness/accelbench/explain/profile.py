@@ -109,7 +109,7 @@ class Profile:
         workers: loader processes.
         persistent: whether loader processes live on from epoch to epoch.
         loads: whether the loader is one whose worker processes can be switched.
-        optimizer: the optimizer's implementation, "" without one.
+        optimizer: the optimizer's implementation, of a Keras program its class, "" without one.
         tensors: as many as the optimizer updates.
         anomaly: whether autograd's anomaly mode was on.
         readings: the lines that read numbers out of tensors.

@@ -148,7 +148,6 @@ def _explain(
         profile = profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
         ceilings = pool.ceilings.get(request.framework, on_progress)
-        pool.start(request.framework)  # whose worker ends where ceilings are measured
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
     measure = PairedMeasurement(request, pool, profile, on_progress)
     find_likely_causes = partial(find_causes, profile, ceilings=ceilings, least=BOUND)

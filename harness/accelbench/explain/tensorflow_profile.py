@@ -58,6 +58,7 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
     """
     probe = FittedProgram(build, seed=setting.seed)
     size, most = probe.facts.batch_size, probe.facts.most_items
+    optimizer = type(probe.model.optimizer).__name__ if probe.program.learns else ""
     probe.close()
     arm = apply_levels("tensorflow", levels, lambda **options: train_program(build, setting, FitOptions(**options)))
     with arm.enter():
@@ -67,6 +68,7 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
         batches=max(1.0, found.items / size) if size else 1.0,
         batch_size=size,
         most=most,
+        optimizer=optimizer,
         is_epoch=bool(most and size and found.items > most - size),
     )
 
