@@ -82,7 +82,7 @@ def test_a_test_without_parameters_of_its_own_is_named_alone():
 def test_the_command_asks_for_what_the_run_was_asked_for(pytester):
     asked = Options(
         size="full", budget_s=0.7, visits=3, noise=0.02, max_batch=256, max_workers=99, timeout_s=300.0, seed=7,
-        minutes=None, data_dir=None, resume=False, wait=False, cold_cache=True,
+        minutes=None, within_minutes=None, data_dir=None, resume=False, wait=False, cold_cache=True,
     )  # fmt: skip
     command = rerun(trial(arm({})), RunConfig(asked, rehearse=False).settings)
     assert read_options(pytester.parseconfig(*arguments(command))) == asked
