@@ -106,6 +106,16 @@ def describe_odd_visits(trials: Iterable[TrialRecord]) -> str:
     return f"In this run, {join_names(causes)}{again}"
 
 
+def describe_cut_short(trials: Iterable[TrialRecord]) -> str:
+    """Return of how many trials the time was too short for further visits, in a sentence; "" if of none."""
+    cut = sum(any(remark.code == "visits-cut-short" for remark in trial.remarks) for trial in trials)
+    if not cut:
+        return ""
+    return (
+        f"There was no time to narrow the intervals of {units.plural(cut, 'trial')}; a larger --accel-within gives it"
+    )
+
+
 def _how_long(visits: Sequence[Visit]) -> str:
     """Return how long visits took, or how many they are where a file does not say how long they took."""
     spans_s = [visit.span_s for visit in visits if visit.span_s is not None]

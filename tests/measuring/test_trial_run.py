@@ -33,6 +33,7 @@ def bench_table(_: Setting, *, speed: str = "plain") -> Arm:
         "compiled": _compiled(),
         "recorded": _compiled(30.0, 30.0, 30.0),
         "endless": _compiled(*[30.0] * 50),
+        "burst": _compiled(0.4, 0.4),
         "spoilt": _spoilt(),
         "missing": lambda: _raise(Unavailable("the fake chip has no such unit")),
         "hungry": lambda: _raise(MemoryError("cannot allocate 1 PB")),
@@ -92,6 +93,7 @@ def _raise(error: Exception) -> np.ndarray:
         "compiled",
         "recorded",
         "endless",
+        "burst",
         "spoilt",
         "missing",
         "hungry",
@@ -233,6 +235,13 @@ def test_what_compiles_may_record_in_its_next_calls_before_it_is_too_slow() -> N
     assert recorded.timing.median_s == pytest.approx(0.25e-3, rel=0.05)
     assert (endless.outcome, endless.timing) == ("given-up", None)
     assert "one step takes 30.0 s" in str(endless.reason)
+
+
+def test_a_burst_of_other_work_makes_no_step_too_slow() -> None:
+    plan = Plan(budget_s=0.1, builds=1, visits=4, prices=False)
+    _, burst, slow = measure("plain", "burst", "slow", plan=plan).arms
+    assert burst.timing is not None, burst.reason
+    assert slow.outcome == "given-up"
 
 
 def test_without_a_baseline_nothing_is_compared_and_every_arm_says_so() -> None:

@@ -9,14 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from accelbench.advise.space import Configuration
-from accelbench.measuring.moderated_variance import (
-    Prior,
-    VisitPairs,
-    fit_prior,
-    judge_visits,
-    variance_of_mean,
-    variance_within,
-)
+from accelbench.measuring.moderated_variance import Prior, VisitPairs, judge_visits, prior_of_effects
 from accelbench.measuring.statistics import Judgement, Spread, judge_groups
 from accelbench.schema.result import OUT_OF_REACH, WORKER_LOST, Outcome
 
@@ -178,14 +171,9 @@ class Observations:
 
     def _prior(self) -> Prior:
         """Return what all candidates say about the variance of a speedup over the baseline."""
-        candidates = {each for trial in self.trials for each in trial if each != self.baseline}
+        candidates = dict.fromkeys(each for trial in self.trials for each in trial if each != self.baseline)
         builds = [_builds(_log_ratios_of(self.trials, each, self.baseline)) for each in candidates]
-        timed = [each for each in builds if each]
-        return fit_prior(
-            [variance_of_mean([build.median for build in each]) for each in timed],
-            within=[variance_within(each) for each in timed],
-            visits=float(np.mean([len(each) for each in timed])),
-        )
+        return prior_of_effects([(each, ()) for each in builds if each])
 
     def rank(self) -> list[Configuration]:
         """Return the configurations that are not eliminated, the fastest first."""

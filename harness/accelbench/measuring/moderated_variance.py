@@ -103,6 +103,15 @@ def _variance_between(values: Sequence[float], *, each_of: int = 1) -> Variance:
     return Variance(value=float(np.var(values, ddof=1)) / each_of, freedom=len(values) - 1)
 
 
+def prior_of_effects(effects: Sequence[tuple[Sequence[VisitPairs], Sequence[float]]]) -> Prior:
+    """Return the prior that effects give, each by its visits and the log speedups of earlier runs."""
+    return fit_prior(
+        [variance_of_mean([visit.median for visit in visits], earlier) for visits, earlier in effects],
+        within=[variance_within(visits) for visits, _ in effects],
+        visits=float(np.mean([len(visits) for visits, _ in effects])) if effects else 1.0,
+    )
+
+
 def fit_prior(variances: Sequence[Variance], *, within: Sequence[float] = (), visits: float = 1.0) -> Prior:
     """Return the prior that moderates each of these variances: their common value, and what it is worth.
 

@@ -14,14 +14,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.measuring.moderated_variance import (
-    Prior,
-    VisitPairs,
-    fit_prior,
-    judge_visits,
-    variance_of_mean,
-    variance_within,
-)
+from accelbench.measuring.moderated_variance import Prior, VisitPairs, judge_visits, prior_of_effects
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.schema.reasons import Reason, reason
@@ -103,15 +96,12 @@ def _undisturbed_builds(pairs: Pairs) -> tuple[tuple[float, ...], ...]:
 
 def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) -> Prior:
     """Return the prior that the effects of these trials give, each with its earlier runs."""
-    effects = [
-        (list(by_visit.values()), earlier.get(contrast, ()))
-        for visits, earlier in trials
-        for contrast, by_visit in pairs_of(visits).items()
-    ]
-    return fit_prior(
-        [variance_of_mean([pairs.median for pairs in by_visit], before) for by_visit, before in effects],
-        within=[variance_within(by_visit) for by_visit, _ in effects],
-        visits=float(np.mean([len(by_visit) for by_visit, _ in effects])) if effects else 1.0,
+    return prior_of_effects(
+        [
+            (list(by_visit.values()), earlier.get(contrast, ()))
+            for visits, earlier in trials
+            for contrast, by_visit in pairs_of(visits).items()
+        ]
     )
 
 

@@ -175,7 +175,7 @@ def test_arrays_are_learnt_in_batches_of_another_size_and_predicted() -> None:
 def test_later_visits_keep_the_items_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
     from accelbench.workloads.tensorflow import model_fit
 
-    def take_a_hundredth_for_a_batch(_: object, batches: int, epochs: int, options: object) -> float:
+    def take_a_hundredth_for_a_batch(_: object, batches: int, epochs: int, *__: object) -> float:
         return 0.01 * batches * epochs
 
     monkeypatch.setattr(model_fit.FittedProgram, "_time_s", take_a_hundredth_for_a_batch)
