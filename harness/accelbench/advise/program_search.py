@@ -173,10 +173,15 @@ class ProgramSearch(Search):
             self._judge_again(1.0)
 
     def judge_gain(self, configuration: Configuration) -> Judgement | None:
-        """Return the judgement of a configuration over the program as it stands."""
+        """Return the judgement of a configuration over the program as it stands.
+
+        A technique alone is judged whether or not it is chosen, so that all of its trials count; of a combination,
+        those count that did not choose it.
+        """
         if configuration == self.space.baseline:
             return None
-        return self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=NOISE)
+        is_alone = len(self.space.changes(configuration)) == 1
+        return self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=NOISE, every_trial=is_alone)
 
     def list_alone(self) -> list[Alone]:
         """Return what every technique alone does to the program, the techniques in their order."""
