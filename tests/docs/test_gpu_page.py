@@ -71,5 +71,7 @@ def collect(pytester: pytest.Pytester, *arguments: str) -> list[str]:
     # By importlib, since tests of the same names may have been imported.
     settings = (f"--rootdir={CHECKOUT}", "-c", CHECKOUT / "pyproject.toml", "--import-mode=importlib", *GPU)
     paths = [f"{CHECKOUT}/{each}" if each.startswith("benchmarks") else each for each in arguments]
-    pytester.inline_run(*settings, "--collect-only", "-q", *paths, plugins=[Collection()])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("accelbench.measuring.workers.pool.Pool.accelerators", lambda *_: ("cuda:0",))
+        pytester.inline_run(*settings, "--collect-only", "-q", *paths, plugins=[Collection()])
     return ids
