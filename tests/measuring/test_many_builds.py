@@ -58,8 +58,9 @@ class Layouts:
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of simulated comparisons collect no garbage before each of them."""
+    """Thousands of simulated comparisons collect no garbage before each of them, and count no frozen objects."""
     monkeypatch.setattr("accelbench.measuring.referee.gc.collect", lambda: 0)
+    monkeypatch.setattr("accelbench.measuring.many_builds.gc.get_freeze_count", lambda: 1)
 
 
 MANY = {"step_s": 5e-4, "spread": 0.01}
