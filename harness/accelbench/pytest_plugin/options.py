@@ -77,8 +77,8 @@ def add_options(parser: pytest.Parser) -> None:
         dest="accel_within_minutes",
         type=_number(float, lambda value: value > 0, "a number of minutes above 0; for example 7"),
         metavar="MINUTES",
-        help="start no third or later visit of a trial, which only narrows its intervals, after so many minutes of "
-        "measuring. Default: all visits, however long they take",
+        help="minutes of measuring after which a trial gets no third or later visit; these only narrow its intervals. "
+        "Default: no limit",
     )
     group.addoption(
         "--accel-noise",
