@@ -1,10 +1,14 @@
-"""A worker process from the parent's side: the folders in which it keeps the kernels that it compiles."""
+"""A worker process from the parent's side: its folder for temporary files, and for the kernels that it compiles."""
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from accelbench.frameworks.protocol import KERNEL_CACHES
@@ -56,6 +60,33 @@ def test_the_kernels_are_gone_with_the_worker(worker: Worker, is_killed: bool) -
             worker.ask("describe")
     worker.close()
     assert not place.exists()
+
+
+ORPHAN = """
+import os, signal
+from accelbench.measuring.workers.process import Worker
+worker = Worker("numpy", {})
+print(worker.pid, worker.call(eval, "__import__('tempfile').mkstemp()[1]"), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_temporary_files_are_gone_when_nobody_is_left_to_remove_them() -> None:
+    pid, file = subprocess.run([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True).stdout.split()
+    if psutil.pid_exists(int(pid)):
+        psutil.wait_procs([psutil.Process(int(pid))], timeout=60)
+    assert Path(file).parent != Path(tempfile.gettempdir())
+    assert not Path(file).parent.exists()
+
+
+def test_pytorch_finds_what_it_compiled_in_another_process() -> None:
+    find = "__import__('torch._inductor.runtime.cache_dir_utils')._inductor.runtime.cache_dir_utils.cache_dir()"
+    cache = pytest.importorskip("torch._inductor.runtime.cache_dir_utils").default_cache_dir()
+    worker = Worker("torch", {})
+    try:
+        assert worker.call(eval, find) == os.environ.get("TORCHINDUCTOR_CACHE_DIR", cache)
+    finally:
+        worker.close()
 
 
 def test_what_a_technique_sets_comes_first(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import pickle
 import queue
@@ -115,6 +116,9 @@ class UnsendableError(AccelbenchError):
 class Worker:
     """A running worker process of a framework, its interpreter, and the variables with which it was started.
 
+    It has a temporary folder of its own, which goes with it: a killed process removes nothing that it wrote there, as
+    TensorFlow does for every function that it traces.
+
     Raises:
         BadInput: the user names an interpreter for the framework that cannot serve.
     """
@@ -126,19 +130,21 @@ class Worker:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the worker
         from accelbench.frameworks.protocol import KERNEL_CACHES  # here: NumPy, which most pytest sessions do without
 
-        self._caches = tempfile.TemporaryDirectory(prefix="accelbench-kernels-", ignore_cleanup_errors=True)
-        caches = {name: str(Path(self._caches.name, name.lower())) for name in KERNEL_CACHES.get(framework, ())}
+        self._folder = tempfile.TemporaryDirectory(prefix="accelbench-", ignore_cleanup_errors=True)
+        caches = {name: str(Path(self._folder.name, name.lower())) for name in KERNEL_CACHES.get(framework, ())}
         self._kills_before = _memory_kills()
         # In a session of its own, so that Ctrl-C reaches the parent only, which then closes its workers.
         self._process = subprocess.Popen(
-            [self.interpreter.path, "-m", "accelbench.measuring.workers.worker", framework],
+            [self.interpreter.path, "-m", "accelbench.measuring.workers.worker", framework, self._folder.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env={
                 **_ENVIRONMENT,
+                "TORCHINDUCTOR_CACHE_DIR": _compiled_by_torch(),
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(self.interpreter.import_path),
+                "TMPDIR": self._folder.name,
                 **caches,
                 **environment,
             },
@@ -214,7 +220,7 @@ class Worker:
         for pipe in (self._process.stdin, self._process.stdout):
             _close_quietly(pipe)
         self._stderr.close()
-        self._caches.cleanup()
+        self._folder.cleanup()
 
     def _next_reply(self, silence_s: float) -> tuple[str, Any] | None:
         """Return what the worker sends next, None if it is gone.
@@ -255,6 +261,18 @@ class Worker:
         if code < 0:
             return WorkerLostError("crashed", reason("worker-killed", signal=signal.Signals(-code).name, **details))
         return WorkerLostError("crashed", reason("worker-exited", status=code, **details))
+
+
+def _compiled_by_torch() -> str:
+    """Return where PyTorch keeps compiled code from process to process: by default, in the temporary folder.
+
+    Source: `torch._inductor.runtime.cache_dir_utils.default_cache_dir`.
+    """
+    try:
+        user = getpass.getuser()
+    except (KeyError, ModuleNotFoundError, OSError):  # a user without a name, as in a container
+        user = f"uid_{os.getuid()}"
+    return str(Path(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user)))
 
 
 def _close_quietly(pipe: Any) -> None:

@@ -1,6 +1,7 @@
 """A worker process: it serves orders for one framework from standard input until that closes.
 
-It is started as ``python -m accelbench.measuring.workers.worker FRAMEWORK``. Frameworks print to standard error.
+It is started as ``python -m accelbench.measuring.workers.worker FRAMEWORK FOLDER``, where the folder is for temporary
+files. Frameworks print to standard error.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
@@ -77,11 +79,15 @@ def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
-    """Pass orders on; exit at once when the other side is gone, even in the middle of a block."""
+    """Pass orders on; exit at once when the other side is gone, even in the middle of a block.
+
+    Then nobody else is left to remove the temporary files.
+    """
     while True:
         try:
             orders.put(receive(pipe))
         except EOFError:
+            shutil.rmtree(sys.argv[2], ignore_errors=True)
             os._exit(0)
         except BaseException as error:  # an order that this process cannot unpickle; importing a module may end it
             sys.stderr.write(f"cannot take the order: {type(error).__name__}({first_line(error)})\n")
