@@ -87,7 +87,8 @@ OVER_PROGRAM = replace(
         Alone(technique="workers", level="1", judgement=judged(0.9, 0.8, 0.995, "undecided"), pays=False),
         Alone(technique="attention", level="math", judgement=judged(0.7, 0.6, 0.8, "slower"), pays=False),
         Alone(technique="batch_size", level="32", judgement=judged(1.03, 0.99, 1.07, "undecided"), needed_s=20.0),
-        Alone(technique="compile", level="default", reason="no time to try it", needed_s=90.0),
+        Alone(technique="compile", level="default", reason="not timed within 31 s", needed_s=60.0),
+        Alone(technique="workers", level="4", reason="no time to try it", needed_s=30.0),
         Alone(technique="batch_size", level="8", reason="no time to try it", needed_s=9.0, is_unlikely=True),
     ),
     present={"amp": ("fp32",), "batch_size": ("16",)},
@@ -115,7 +116,7 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
 def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_it():
     text = as_text(OVER_PROGRAM)
     assert (
-        "No time for: compile default.\n"
+        "No time for: compile default (not timed within 31 s), workers 4.\n"
         "--budget 4m would try these and decide the rest, by estimate.\n"
         "Not tried, since they seldom pay: batch-size 8."
     ) in text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from accelbench.advise.program_search import ALONE_SHARE, SAME, WORTH, Alone, ProgramSearch
+from accelbench.advise.program_search import ALONE_SHARE, NO_TIME, SAME, WORTH, Alone, ProgramSearch
 from accelbench.advise.search import ALPHA, NOISE, OVERRUN, Search
 from accelbench.advise.space import Configuration, label_changes
 from accelbench.core import Levels, Trial, Workload, find_technique
@@ -290,7 +290,8 @@ def _open(advice: Advice) -> Iterator[str]:
 
 
 def _names(alone: Iterable[Alone]) -> str:
-    return ", ".join(format_levels({each.technique: each.level}) for each in alone)
+    names = ((format_levels({each.technique: each.level}), each.reason) for each in alone)
+    return ", ".join(name if why == NO_TIME else f"{name} ({why})" for name, why in names)
 
 
 def _together(advice: Advice) -> Iterator[str]:

@@ -30,7 +30,8 @@ from accelbench.units import minutes, plural
 SAME = 0.03  # speedups within this fraction of 1 count as the same
 WORTH = 0.05  # a gain below this does not pay for a change of a program
 ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a first look at each
-COMPILE_SHARE = 0.75  # of the budget, by which what compiles must have been timed
+COMPILE_SHARE = 0.85  # of the budget, by which what compiles must have been timed
+GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it may need
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
 FINAL_ROUNDS = 3
@@ -41,6 +42,7 @@ OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the fi
 FIRST_GROUP = 4  # candidates of the group that shows what an arm costs
 SPARE = 1.5  # times the seconds of the fewest pairs: an answer then stands although one pair was disturbed
 SHORT_S = 0.1  # of an iteration: shorter ones would show how an epoch begins
+NO_TIME = "no time to try it"
 MUCH_SLOWER = "slower: a step takes about four times as long as your program's, or more"
 # The order in which levels are tried: the first ones of techniques that often pay, their next ones, others, and last
 # the unlikely ones.
@@ -147,8 +149,8 @@ class ProgramSearch(Search):
 
     ``judge`` evaluates configurations with as many pairs as a verdict needs, ``confirm`` does so with every check and
     weighs them for memory. The budget starts at ``start_s``, with the start of the worker. ``iteration`` is what the
-    evaluations time, and ``limit`` ends one that takes too long. ``untried`` maps techniques that there was no time to
-    try alone to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of a trial.
+    evaluations time, and ``limit`` ends one that takes too long. ``untried`` maps techniques alone for which there was
+    no time, or too little, to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of a trial.
     ``left_before_race`` are the configurations that nothing spoke against when the race began.
     """
 
@@ -197,12 +199,11 @@ class ProgramSearch(Search):
         if look is None:
             needed_s = self.untried.get(configuration)
             is_unlikely = self._promise(configuration) == LAST
-            reason = "no time to try it"
-            return Alone(technique=technique, level=level, reason=reason, needed_s=needed_s, is_unlikely=is_unlikely)
+            return Alone(technique=technique, level=level, reason=NO_TIME, needed_s=needed_s, is_unlikely=is_unlikely)
         if not look.is_measured:
             is_slow = look.outcome == "given-up" and not self.space.is_slow_to_start(configuration)
             reason = MUCH_SLOWER if is_slow else look.reason
-            return Alone(technique=technique, level=level, reason=reason)
+            return Alone(technique=technique, level=level, reason=reason, needed_s=self.untried.get(configuration))
         judgement = self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=SAME, every_trial=True)
         if judgement is None:
             return Alone(technique=technique, level=level, reason="never timed beside your program")
@@ -259,8 +260,12 @@ class ProgramSearch(Search):
         return self._step_s * (self.iteration.parts if any(map(self.space.loads_otherwise, group)) else 1)
 
     def _least_look_s(self, group: Sequence[Configuration]) -> float:
-        """Return the seconds for each arm in which the fewest pairs that decide are timed."""
-        return SPARE * self._fewest * self._step_s_of(group)
+        """Return the seconds for each arm in which the fewest pairs that decide are timed.
+
+        An iteration that shows how batches are loaded has many of them, which evens out what disturbs a single one.
+        """
+        spare = 1.0 if any(map(self.space.loads_otherwise, group)) else SPARE
+        return spare * self._fewest * self._step_s_of(group)
 
     def _judge_alone(self, least_promising: int, share: float) -> None:
         """Judge techniques one by one: those that pay most often first, and last what is slow to start, by itself.
@@ -318,8 +323,8 @@ class ProgramSearch(Search):
 
     def _is_open(self, configuration: Configuration) -> bool:
         look = self.observations.first_looks.get(configuration)
-        is_measured = look is not None and look.is_measured and configuration not in self.observations.eliminated
-        return is_measured and self._describe(configuration).needed_s is not None
+        is_allowed = look is not None and look.is_measured and self._keeps_limits(configuration)
+        return is_allowed and self._describe(configuration).needed_s is not None
 
     def _judge_together(self) -> None:
         """Try the techniques that pay together: the sure ones first, then all, without each one, and two at a time."""
@@ -349,7 +354,10 @@ class ProgramSearch(Search):
         return self.observations.estimate(configuration) > math.log1p(WORTH) if pays is None else pays
 
     def _race(self) -> None:
-        """Time the best again in fresh builds, beside the program, and drop what is shown to be slower."""
+        """Time the best again in fresh builds, beside the program, and drop what is shown to be slower.
+
+        Techniques alone that are undecided are timed beside them: that takes an arm, another look would take two.
+        """
         self.left_before_race = self.observations.rank()
         finalists = [each for each in self._choose_finalists() if each != self.space.baseline]
         if not finalists:
@@ -363,12 +371,23 @@ class ProgramSearch(Search):
                 return
             self._eliminate_others(finalists[len(fitting) :], "behind so far, and no time to race it on")
             self.report(f"{plural(len(fitting), 'configuration')} in the race")
-            ordered = sorted(fitting, key=self.space.tolerance)  # outputs are checked in turn
+            timed = self._affordable([*fitting, *self._open_beside(fitting)], look_s, 1.0)
+            ordered = sorted(timed, key=self.space.tolerance)  # outputs are checked in turn
             self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, self.confirm)
             survivors = self._select_survivors(fitting, is_last=left == 1)
             finalists = [each for each in survivors if each != self.space.baseline]
             if not finalists or (len(finalists) == 1 and self._is_decided(finalists[0])):
                 return
+
+    def _open_beside(self, finalists: Sequence[Configuration]) -> list[Configuration]:
+        """Return the undecided techniques alone that the finalists' trial can time without becoming slower."""
+        is_long = any(map(self.space.loads_otherwise, finalists))
+        fitting = [
+            each
+            for each in filter(self._is_open, self.space.alone())
+            if each not in finalists and self._kind(each) in {(False, False), (False, is_long)}
+        ]
+        return sorted(fitting, key=self._needed_s)[: MAX_CANDIDATES - len(finalists)]
 
     def _is_decided(self, configuration: Configuration) -> bool:
         gain = self.judge_gain(configuration)
@@ -420,8 +439,9 @@ class ProgramSearch(Search):
         except KeyboardInterrupt:
             if not limit.is_over:
                 raise
-            why = f"it was not timed within {minutes(left_s)}, its first call included: give it more time"
+            why = f"not timed within {minutes(left_s)}, its first call included"
             failed = {each: Observation(outcome="given-up", reason=why) for each in group}
+            self.untried |= dict.fromkeys(group, GIVEN_UP_TIMES * left_s)
             self.observations.add({self.space.baseline: self.observations.first_looks[self.space.baseline]} | failed)
 
     def _patience_s(self, look_s: float) -> float:
