@@ -150,8 +150,8 @@ class ProgramSearch(Search):
     ``judge`` evaluates configurations with as many pairs as a verdict needs, ``confirm`` does so with every check and
     weighs them for memory. The budget starts at ``start_s``, with the start of the worker. ``iteration`` is what the
     evaluations time, and ``limit`` ends one that takes too long. ``untried`` maps techniques alone for which there was
-    no time, or too little, to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of a trial.
-    ``left_before_race`` are the configurations that nothing spoke against when the race began.
+    no time, or too little, to the seconds that they need. ``is_cut_short`` says that the time was up in the middle of
+    a trial. ``left_before_race`` are the configurations that nothing spoke against when the race began.
     """
 
     judge: Evaluate
