@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import arm, trial
 
-from accelbench.certainty import describe_odd_visits, times_the_pairs
+from accelbench.certainty import describe_joined, describe_odd_visits, times_the_pairs
 from accelbench.schema.reasons import Reason, reason
-from accelbench.schema.result import TrialRecord, Visit
+from accelbench.schema.result import Effect, TrialRecord, Visit
+from accelbench.schema.verdict import NEGLIGIBLE, verdict
 
 LOGS = st.floats(-2, 2)
 REACH = st.floats(1e-3, 2)
@@ -20,8 +21,7 @@ def interval(centre, below, above):
 
 
 def undecided(low, high, noise):
-    zone = math.log1p(noise)
-    return not (math.log(low) > zone or math.log(high) < -zone or (-zone < math.log(low) and math.log(high) < zone))
+    return verdict(math.log(low), math.log(high), noise, NEGLIGIBLE) == "undecided"
 
 
 def test_half_the_width_takes_four_times_the_pairs() -> None:
@@ -40,8 +40,9 @@ def test_what_seems_the_same_needs_an_interval_inside_the_zone() -> None:
     assert times_the_pairs(speedup, low, high, 0.05) == pytest.approx(9)
 
 
-def test_no_number_of_pairs_moves_an_estimate_off_the_border() -> None:
-    assert times_the_pairs(1.0, 0.9, 1.1, 0.0) == math.inf
+def test_what_is_negligible_needs_fewer_pairs_than_the_border_that_it_is_nearer_to() -> None:
+    speedup, low, high = interval(math.log(1.012), 0.1, 0.1)
+    assert times_the_pairs(speedup, low, high, 0.01) == pytest.approx((0.1 / math.log(1.05 / 1.012)) ** 2)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.5), (0.5, math.inf), (0.0, math.inf)])
@@ -107,3 +108,20 @@ def test_a_cause_of_a_later_version_is_still_readable() -> None:
 @pytest.mark.parametrize("visits", [[], [USUAL], [USUAL, AGAIN]])
 def test_without_odd_visits_there_is_nothing_to_say(visits: list[Visit]) -> None:
     assert describe_odd_visits([visited(*visits)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("joined", "said"),
+    [
+        ([0], ""),
+        ([1], "1 speedup is the mean of this run and an earlier one"),
+        ([2, 0, 5], "2 speedups are means of this run and up to 5 earlier ones"),
+    ],
+)
+def test_what_rests_on_earlier_runs_says_so(joined: list[int], said: str) -> None:
+    effects = [
+        Effect(against={"amp": "fp32"}, speedup=1.2, low=1.1, high=1.3, verdict="faster", pairs=9, joined_runs=count)
+        for count in joined
+    ]
+    trials = [trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 1.0, effect=each)) for each in effects]
+    assert describe_joined(trials) == said

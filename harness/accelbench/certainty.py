@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from accelbench import units
 from accelbench.schema.reasons import Reason, describe
 from accelbench.schema.result import TrialRecord, Visit
+from accelbench.schema.verdict import NEGLIGIBLE
 from accelbench.text import join_names
 
 LONGEST_S = 1e9  # budgets beyond it are none
@@ -22,21 +23,22 @@ def times_the_pairs(speedup: float, low: float, high: float, noise: float) -> fl
     """Return about how many times the pairs would decide an effect that stays where it is.
 
     An interval for a median narrows with the square root of the pairs (Serfling 1980, *Approximation Theorems of
-    Mathematical Statistics*, 2.3.3). The half of it that reaches over the border of the noise zone must shrink to the
-    room between the estimate and the nearest border. An interval that may be looked at after every pair narrows a
-    little more slowly (Howard et al. 2021, *Annals of Statistics* 49), and the next estimate will lie elsewhere.
+    Mathematical Statistics*, 2.3.3). It decides once it lies beyond the noise zone, or where only negligible effects
+    do. An interval that may be looked at after every pair narrows a little more slowly (Howard et al. 2021, *Annals of
+    Statistics* 49), and the next estimate will lie elsewhere.
 
-    Returns infinity for an estimate on the border, and None where an interval without an end tells nothing.
+    Returns None where an interval without an end tells nothing.
     """
     if not (speedup > 0 and low > 0) or math.isinf(high):
         return None
-    zone, centre = math.log1p(noise), math.log(speedup)
+    zone, negligible, centre = math.log1p(noise), math.log1p(max(noise, NEGLIGIBLE)), math.log(speedup)
     below, above = centre - math.log(low), math.log(high) - centre
-    outside = below if centre > 0 else above
-    reach = outside if abs(centre) > zone else max(below, above)
-    room = abs(abs(centre) - zone)
-    times = reach / room if room else math.inf
-    return max(1.0, times * times)
+    ways = [math.inf]
+    if abs(centre) > zone:
+        ways.append((below if centre > 0 else above) / (abs(centre) - zone))
+    if abs(centre) < negligible:
+        ways.append(max(below / (negligible + centre), above / (negligible - centre)))
+    return max(1.0, min(ways) ** 2)
 
 
 def rank(verdict: str, speedup: float, low: float, high: float, noise: float) -> float:
@@ -85,6 +87,11 @@ def _option(times: int, workers: int, budget_s: float | None) -> str:
     return f" (--accel-budget={math.ceil(times * budget_s)})" if budget_s else ""
 
 
+def remarks_on_certainty(trials: Sequence[TrialRecord]) -> list[str]:
+    """Return what made the intervals of a run's trials narrower or wider, in sentences without a full stop."""
+    return [*filter(None, (describe_joined(trials), describe_odd_visits(trials), describe_cut_short(trials)))]
+
+
 def describe_odd_visits(trials: Iterable[TrialRecord]) -> str:
     """Return for how long visits found the machine in an unusual state, and how many were repeated, in one sentence.
 
@@ -104,6 +111,16 @@ def describe_odd_visits(trials: Iterable[TrialRecord]) -> str:
     repeated = sum(visit.is_repetition for visit in visits)
     again = f"; {units.plural(repeated, 'visit')} {'was' if repeated == 1 else 'were'} repeated" if repeated else ""
     return f"In this run, {join_names(causes)}{again}"
+
+
+def describe_joined(trials: Iterable[TrialRecord]) -> str:
+    """Return how many speedups are means of this run and earlier ones, in a sentence; "" if none is."""
+    joined = [arm.effect.joined_runs for trial in trials for arm in trial.arms if arm.effect and arm.effect.joined_runs]
+    if not joined:
+        return ""
+    are_means = "is the mean" if len(joined) == 1 else "are means"
+    earlier = "an earlier one" if max(joined) == 1 else f"up to {max(joined)} earlier ones"
+    return f"{units.plural(len(joined), 'speedup')} {are_means} of this run and {earlier}"
 
 
 def describe_cut_short(trials: Iterable[TrialRecord]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from accelbench import units
-from accelbench.certainty import describe_cut_short, describe_odd_visits, rank, times_the_pairs, what_would_decide
+from accelbench.certainty import rank, remarks_on_certainty, times_the_pairs, what_would_decide
 from accelbench.price import describe_price_of
 from accelbench.schema.reasons import Reason, describe, group
 from accelbench.schema.result import AS_IS, ArmRecord, Effect, TrialRecord, Verdict
@@ -97,7 +97,7 @@ def summary_lines(
         if own:
             yield Line(f"speedups of {join_names([*own])} are over your program as it stands")
         yield from _counts(trials)
-        yield from (Line(text) for text in filter(None, [describe_odd_visits(trials), describe_cut_short(trials)]))
+        yield from map(Line, remarks_on_certainty(trials))
     reasons = [
         f"{units.plural(len(alike), 'arm')} {outcome}: {describe(alike)}" for alike, outcome in unmeasured(trials)
     ]

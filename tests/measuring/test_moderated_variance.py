@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from accelbench.measuring.moderated_variance import (
     Variance,
     VisitPairs,
     fit_prior,
+    join_runs,
     judge_visits,
     pool,
     variance_of_mean,
@@ -26,12 +29,23 @@ UNKNOWN = Prior()
 WORTH_FOUR = Prior(value=0.01**2, freedom=4)
 
 
+def visits_of(medians: Sequence[float], spread: float = 0.0) -> list[VisitPairs]:
+    """Return visits of four pairs each, spread around these medians."""
+    return [VisitPairs(builds=((each - spread, each, each, each + spread),)) for each in medians]
+
+
 def judged(
-    *medians: float, prior: Prior = WORTH_FOUR, spread: float = 0.0, noise: float = 0.01, earlier: Sequence[float] = ()
+    *medians: float,
+    prior: Prior = WORTH_FOUR,
+    spread: float = 0.0,
+    noise: float = 0.01,
+    earlier: Sequence[float] = (),
+    joins: bool = False,
 ) -> Judgement:
-    """Judge visits of four pairs each, spread around these medians."""
-    pairs = [VisitPairs(builds=((each - spread, each, each, each + spread),)) for each in medians]
-    return judge_visits(pairs, prior=prior, alpha=0.01, noise=noise, earlier=earlier)
+    """Judge visits, which ``joins`` the earlier runs that show the same, or none."""
+    pairs = visits_of(medians, spread)
+    joined = join_runs(pairs, earlier, prior) if joins else ()
+    return judge_visits(pairs, prior=prior, alpha=0.01, noise=noise, earlier=earlier, joined=joined)
 
 
 def test_the_speedup_is_the_mean_of_the_visits() -> None:
@@ -44,6 +58,14 @@ def test_visits_that_agree_decide() -> None:
     assert judged(0.5, 0.51, 0.49, 0.5).verdict == "faster"
     assert judged(-0.5, -0.51, -0.49, -0.5).verdict == "slower"
     assert judged(0.001, -0.001, 0.0, 0.0, prior=Prior(value=1e-6, freedom=100)).verdict == "same"
+
+
+def test_what_is_negligible_is_the_same_and_what_is_shown_to_be_faster_is_faster() -> None:
+    known = Prior(value=0.01**2, freedom=1000)
+    assert judged(0.0, 0.0, prior=known).verdict == "same"  # ±2.6 %
+    assert judged(0.022, 0.022, prior=known).verdict == "same"
+    assert judged(0.03, 0.03, prior=known).verdict == "undecided"
+    assert judged(0.04, 0.04, prior=known).verdict == "faster"
 
 
 def test_visits_that_disagree_do_not() -> None:
@@ -166,14 +188,16 @@ def test_following_the_variance_within_visits_narrows_intervals_that_still_hold(
     assert narrow < 0.9 * wide
 
 
-def missed(*, freedom: float, visits: Sequence[int], between_runs: float = 0.0, earlier: int = 0) -> float:
-    """Return how often intervals at 99 % miss the truth, in simulated runs of 150 effects.
+def simulated_runs(
+    *, freedom: float, visits: Sequence[int], between_runs: float = 0.0, earlier: int = 0, joins: bool = False
+) -> list[Judgement]:
+    """Return the intervals at 99 % of effects that are none, of 20 simulated runs of 150 effects.
 
     Effects differ in their spread. Each has one of these numbers of ``visits``, and as many in every run. Their log
     speedups deviate by some 1 % from visit to visit, and by ``between_runs`` times as much from run to run.
     """
     random = np.random.default_rng(1)
-    found = []
+    found: list[Judgement] = []
     for _ in range(20):
         deviations = 0.01 * np.sqrt(freedom / random.chisquare(freedom, 150))
         counts = random.choice(visits, 150)
@@ -183,9 +207,13 @@ def missed(*, freedom: float, visits: Sequence[int], between_runs: float = 0.0, 
             medians, *before = (random.normal(centre, deviation, count) for centre in centres)
             effects.append((list(medians), [float(np.mean(each)) for each in before]))
         prior = fit_prior([variance_of_mean(*each) for each in effects], visits=float(np.mean(counts)))
-        judgements = [judged(*medians, prior=prior, noise=0.0, earlier=before) for medians, before in effects]
-        found += [not each.low <= 1 <= each.high for each in judgements]
-    return float(np.mean(found))
+        found += [judged(*medians, prior=prior, noise=0.0, earlier=before, joins=joins) for medians, before in effects]
+    return found
+
+
+def missed(**conditions: Any) -> float:
+    """Return how often intervals at 99 % miss the truth in simulated runs."""
+    return float(np.mean([not each.low <= 1 <= each.high for each in simulated_runs(**conditions)]))
 
 
 LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
@@ -214,6 +242,42 @@ def test_a_run_that_differs_from_the_earlier_ones_has_a_wider_interval() -> None
     same, other = (judged(0.5, 0.5, 0.5, 0.5, earlier=[before] * 3) for before in (0.5, 0.6))
     assert other.half_width > 3 * same.half_width
     assert other.speedup == same.speedup
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("earlier", [1, 3, 5])
+@pytest.mark.parametrize("between_runs", [0.0, 1.0, 3.0])
+def test_runs_that_are_joined_miss_no_more_often(between_runs: float, earlier: int) -> None:
+    same = {"freedom": 4, "visits": [2, 4], "between_runs": between_runs, "earlier": earlier}
+    alone, joined = (simulated_runs(**same, joins=joins) for joins in (False, True))
+    misses = [np.mean([not each.low <= 1 <= each.high for each in found]) for found in (alone, joined)]
+    assert misses[1] < max(misses[0], 0.01) + LUCK
+    narrower = np.median([each.half_width for each in joined]) / np.median([each.half_width for each in alone])
+    assert narrower < 1.1 / math.sqrt(1 + earlier)
+
+
+def test_the_mean_of_runs_that_show_the_same_is_the_effect() -> None:
+    alone, joined = (judged(0.5, 0.52, earlier=[0.48, 0.5, 0.5], joins=joins) for joins in (False, True))
+    assert alone.speedup == pytest.approx(math.exp(0.51))
+    assert joined.speedup == pytest.approx(math.exp(0.4975))
+    assert joined.half_width == pytest.approx(alone.half_width / 2, rel=0.05)
+
+
+def test_a_run_joins_none_from_which_it_lies_apart() -> None:
+    visits = visits_of([0.5, 0.5])
+    assert [*join_runs(visits, [0.51, 0.49], WORTH_FOUR)] == [0.51, 0.49]
+    assert [*join_runs(visits, [0.601, 0.6, 0.599, 0.6, 0.6], WORTH_FOUR)] == []
+    assert [*join_runs(visits, [], WORTH_FOUR)] == []
+
+
+def test_among_few_runs_one_on_the_other_side_of_1_keeps_1_in_the_interval() -> None:
+    tight = Prior(value=1e-12, freedom=1000)
+    few, many = (
+        judged(0.05, 0.05, earlier=[0.05] * count + [-1e-7], joins=True, prior=replace(tight, value=1e-3))
+        for count in (2, 40)
+    )
+    assert few.low <= 1
+    assert many.low > 1
 
 
 def test_earlier_runs_bound_a_lone_visit() -> None:

@@ -31,12 +31,14 @@ def joined(
     results: list[TrialResult],
     odd: Sequence[list[Reason]] = (),
     prior: Prior = WORTH_FOUR,
-    earlier: EarlierSpeedups | None = None,
+    earlier: Sequence[float] = (),
+    of_same_code: bool = False,
 ) -> TrialResult:
     """Join the results of visits, some of them odd."""
     states = [Visit(begun_s=0.0, odd=each) for each in [*odd, *([] for _ in results)]]
     visits = [MeasuredVisit(visit=state, result=result) for state, result in zip(states, results, strict=False)]
-    return join_visits(visits, Plan(visits=4), prior, earlier or {})
+    before = EarlierSpeedups(by_contrast={Contrast(1, 0): earlier}, of_same_code=of_same_code)
+    return join_visits(visits, Plan(visits=4), prior, before)
 
 
 BUSY = reason("other-processes", used=0.5, cores=2)
@@ -68,12 +70,26 @@ def test_agreeing_visits_make_one_effect_that_names_each_of_them() -> None:
 def test_an_effect_carries_the_spread_between_this_run_and_earlier_ones() -> None:
     results = [repetition(each) for each in (0.2, 0.2, 0.2)]
     alone = joined(results).arms[1].effect
-    among = joined(results, earlier={Contrast(1, 0): [0.3, 0.1]}).arms[1].effect
+    among = joined(results, earlier=[0.3, 0.1]).arms[1].effect
     assert alone is not None
     assert among is not None
     assert (alone.earlier_runs, among.earlier_runs) == (0, 2)
     assert among.low < alone.low < alone.upper < among.upper
     assert among.speedup == alone.speedup
+    assert among.joined_runs == 0
+
+
+def test_earlier_runs_of_the_same_code_join_and_what_this_run_alone_shows_is_still_told() -> None:
+    results = [repetition(each) for each in (0.2, 0.2, 0.2)]
+    alone, among = (
+        joined(results, earlier=[0.21, 0.22, 0.2], of_same_code=same).arms[1].effect for same in (False, True)
+    )
+    assert alone is not None
+    assert among is not None
+    assert (alone.joined_runs, among.joined_runs) == (0, 3)
+    assert math.log(among.speedup) == pytest.approx((0.2 + 0.21 + 0.22 + 0.2) / 4, abs=0.002)
+    assert among.upper - among.low < 0.6 * (alone.upper - alone.low)
+    assert among.of_this_run == pytest.approx(alone.of_this_run, abs=1e-5)
 
 
 def with_copies(result: TrialResult, copies: int) -> TrialResult:
@@ -274,7 +290,7 @@ def test_the_budget_is_shared_by_the_visits() -> None:
 def test_a_contrast_is_settled_if_its_interval_is_narrow_or_far_from_one(medians: list[float], settled: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
     prior = Prior(value=0.02**2 / 2, freedom=10)
-    assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}
+    assert settled_contrasts(visits, Plan(visits=4), prior, EarlierSpeedups()) == {Contrast(1, 0): settled}
 
 
 @pytest.mark.parametrize(("medians", "settled"), [((0.02, 0.0, 0.01), True), ((0.09, 0.03, 0.06), False)])
@@ -283,13 +299,13 @@ def test_after_three_visits_a_contrast_is_settled_where_another_one_would_decide
 ) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
     prior = Prior(value=0.02**2, freedom=10)
-    undecided = join_visits(visits, Plan(visits=4), prior, {}).arms[1].effect
+    undecided = join_visits(visits, Plan(visits=4), prior, EarlierSpeedups()).arms[1].effect
     assert undecided is not None
     assert undecided.verdict == "undecided"
-    assert settled_contrasts(visits, Plan(visits=4), prior, {}) == {Contrast(1, 0): settled}
+    assert settled_contrasts(visits, Plan(visits=4), prior, EarlierSpeedups()) == {Contrast(1, 0): settled}
 
 
 @pytest.mark.parametrize(("medians", "may"), [((0.09, 0.03), True), ((0.5, 0.5), False), ((0.02, 0.0, 0.01), False)])
 def test_another_visit_may_decide_what_is_undecided_but_not_hopeless(medians: list[float], may: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]
-    assert may_decide(visits, Plan(visits=4), Prior(value=0.02**2, freedom=10), {}) is may
+    assert may_decide(visits, Plan(visits=4), Prior(value=0.02**2, freedom=10), EarlierSpeedups()) is may

@@ -126,9 +126,9 @@ def test_what_is_undecided_says_why_and_what_would_decide_it():
         (UNDECIDED, {}, "about 5 times the pairs (--accel-budget=4)"),
         ((2.0, 0.0, None, "undecided", 1), {}, "at least twice the pairs (--accel-budget=2)"),
         ((2.0, 0.0, None, "undecided", 1), {"remarks": ["noisy"]}, "a quieter machine, and at least twice the pairs"),
-        ((1.02, 0.9, 1.2, "undecided"), {}, "about 200 times the pairs, more than one budget gives"),
-        ((1.02, 0.9, 1.2, "undecided"), {"remarks": ["noisy"]}, "a quieter machine; as it was, about 200 times"),
-        ((1.0101, 0.9, 1.2, "undecided"), {}, "more than 1,000 times the pairs"),
+        ((1.03, 0.7, 1.5, "undecided"), {}, "about 400 times the pairs, more than one budget gives"),
+        ((1.03, 0.7, 1.5, "undecided"), {"remarks": ["noisy"]}, "a quieter machine; as it was, about 400 times"),
+        ((1.03, 0.5, 2.5, "undecided"), {}, "more than 1,000 times the pairs"),
     ],
 )
 def test_what_would_decide_depends_on_what_kept_it_open(found, fields, words):

@@ -121,10 +121,10 @@ def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) 
         fixed=[format_levels(fixed) for fixed in arms["fixed"]],
     )
     timed = arms[arms["s_per_item"].gt(0)]
-    with np.errstate(divide="ignore"):
-        logs = {f"log_{name}": np.log(timed[name]) for name in ("low", "high")}
+    # Of each run alone: a speedup that is the mean of several runs would show a change in the later ones by halves.
+    logs = dict(zip(("log_effect", "log_low", "log_high"), zip(*timed["of_this_run"], strict=True), strict=True))
     timed = timed[["run", "size", "case", "technique", "problem", "fixed", *_COPIED]].assign(
-        log_s=np.log(timed["s_per_item"]), log_effect=np.log(timed["speedup"]), **logs
+        log_s=np.log(timed["s_per_item"]), **logs
     )
     unmeasured = arms.loc[arms["outcome"] != "measured", [*UNMEASURED_COLUMNS]].reset_index(drop=True)
     reasons = ["" if each is None else str(each) for each in unmeasured["reason"]]

@@ -7,23 +7,30 @@ variances of all effects of the run (Smyth 2004, "Linear models and empirical Ba
 expression in microarray experiments"; the method of limma). An effect whose pairs scatter within a visit also scatters
 more between visits, so the moderating variance follows the one within visits (as limma's trend does: Law et al. 2014,
 "voom: precision weights unlock linear model analysis tools for RNA-seq read counts").
+
+Where earlier runs measured the same code and show the same effect, they join the run: the mean of all runs is the
+effect, and its variance is the smaller, the more runs there are (the mean of a random-effects model, in which every run
+weighs the same: Hartung and Knapp 2001, "A refined method for the meta-analysis of controlled clinical trials").
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from accelbench.measuring.statistics import Judgement, Spread, judgement_of
+from accelbench.schema.verdict import NEGLIGIBLE
 
 MEDIAN_COST = math.pi / 2  # the variance of a median over that of a mean, of normal values
 # The mean distance between the quartiles of n normal values of deviation 1 is 1.349 (1 - 1/n)^1.3, within 6 %.
 QUARTILES_APART, FEW_VALUES = 1.349, 1.3
+APART = 0.05  # how seldom a run that shows the same as earlier ones is taken to lie apart from them
+FEW_SIDES = 4  # values, of which all must lie on one side of 1 for an interval that does
 FEWEST_OF_TREND = 10  # effects, below which their variances within visits are not looked at
 _SERIES_FROM = 10.0  # where the asymptotic series of the digamma and trigamma functions are exact to 1e-10
 _MOST_FREEDOM = 1000  # where Student's t is the normal distribution within 0.2 %
@@ -91,10 +98,13 @@ def variance_within(visits: Sequence[VisitPairs]) -> float:
 
 
 def variance_of_mean(medians: Sequence[float], earlier: Sequence[float] = ()) -> Variance:
-    """Return the variance of the mean over a run's visits; ``earlier`` are the means of earlier runs."""
-    return pool(
-        _variance_between(medians, each_of=len(medians)), _variance_between([float(np.mean(medians)), *earlier])
-    )
+    """Return the variance of the mean over a run's visits; ``earlier`` are the means of earlier runs.
+
+    With earlier runs it is that between runs, since visits of one run do not show what changes from run to run.
+    """
+    if earlier:
+        return _variance_between([float(np.mean(medians)), *earlier])
+    return _variance_between(medians, each_of=len(medians))
 
 
 def _variance_between(values: Sequence[float], *, each_of: int = 1) -> Variance:
@@ -165,26 +175,53 @@ def pool(*variances: Variance) -> Variance:
     return Variance(value=sum(each.freedom * each.value for each in variances) / freedom, freedom=freedom)
 
 
+def join_runs(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Prior) -> Sequence[float]:
+    """Return the log speedups of the earlier runs that a run joins: none where it lies apart from them.
+
+    Whether it does is judged by what the run's visits, the earlier runs among themselves and other effects show, so
+    that a change does not hide itself by its own variance.
+    """
+    if not earlier:
+        return ()
+    medians = [visit.median for visit in visits]
+    known = _variance_between(medians, each_of=len(medians)), _variance_between(earlier)
+    variance = pool(*known, prior.of_mean(len(medians), variance_within(visits)))
+    of_distance = replace(variance, value=variance.value * (1 + 1 / len(earlier)))
+    is_apart = abs(np.mean(medians) - np.mean(earlier)) > _spread(of_distance).reach(1, APART)
+    return () if is_apart else earlier
+
+
 def judge_visits(
-    visits: Sequence[VisitPairs], *, prior: Prior, alpha: float, noise: float, earlier: Sequence[float] = ()
+    visits: Sequence[VisitPairs],
+    *,
+    prior: Prior,
+    alpha: float,
+    noise: float,
+    earlier: Sequence[float] = (),
+    joined: Sequence[float] = (),
 ) -> Judgement:
     """Judge an effect by the medians of its visits, by Student's t with the moderated variance.
 
-    ``earlier`` are the log speedups of earlier runs. The interval is at least as wide as what the visits' own pairs
-    explain, of which there are many more than visits. Where visits lie on both sides of 1, the interval contains 1.
+    ``earlier`` are the log speedups of earlier runs, ``joined`` those whose mean with this run's is the effect. The
+    interval is at least as wide as what the pairs within visits explain, of which there are many more than visits.
+    Where few visits, or runs, lie on both sides of 1, the interval contains 1.
     """
     medians = [visit.median for visit in visits]
-    centre = float(np.mean(medians))
-    within = variance_within(visits)
+    runs = [float(np.mean(medians)), *joined]
+    centre, within = float(np.mean(runs)), variance_within(visits)
     variance = pool(variance_of_mean(medians, earlier), prior.of_mean(len(medians), within))
     reach = _spread(variance).reach(1, alpha)
     if within:
         pairs_beyond_first = sum(len(visit.log_ratios) - 1 for visit in visits)
         reach = max(reach, _spread(Variance(value=within, freedom=pairs_beyond_first)).reach(1, alpha))
+    reach /= math.sqrt(len(runs))
     low, high = centre - reach, centre + reach
-    if min(medians) <= 0 <= max(medians):
+    sides = runs if joined else medians
+    if len(sides) <= FEW_SIDES and min(sides) <= 0 <= max(sides):
         low, high = min(low, 0.0), max(high, 0.0)
-    return judgement_of(centre, low, high, noise=noise, pairs=sum(len(visit.log_ratios) for visit in visits))
+    return judgement_of(
+        centre, low, high, noise=noise, pairs=sum(len(visit.log_ratios) for visit in visits), same=NEGLIGIBLE
+    )
 
 
 def _spread(variance: Variance) -> Spread:

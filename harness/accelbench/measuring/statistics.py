@@ -238,13 +238,15 @@ def _means(pairs: np.ndarray, pairs_per_mean: int) -> np.ndarray:
     return pairs[:whole].reshape(-1, pairs_per_mean).mean(axis=1) if whole else pairs
 
 
-def judgement_of(centre: float, low: float, high: float, *, noise: float, pairs: int) -> Judgement:
-    """Return the judgement on an interval of log speedups."""
+def judgement_of(
+    centre: float, low: float, high: float, *, noise: float, pairs: int, same: float | None = None
+) -> Judgement:
+    """Return the judgement on an interval of log speedups, with the zones of `accelbench.schema.verdict.verdict`."""
     return Judgement(
         speedup=math.exp(centre),
         low=math.exp(low),
         high=math.exp(high) if high < UNBOUNDED else math.inf,
-        verdict=verdict(low, high, noise),
+        verdict=verdict(low, high, noise, same),
         pairs=pairs,
     )
 

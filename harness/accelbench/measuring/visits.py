@@ -8,21 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
 import numpy as np
 
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.measuring.moderated_variance import Prior, VisitPairs, judge_visits, prior_of_effects
+from accelbench.measuring.moderated_variance import Prior, VisitPairs, join_runs, judge_visits, prior_of_effects
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Effect, Outcome, Verdict, Visit, VisitEffect
-from accelbench.schema.verdict import verdict
+from accelbench.schema.verdict import NEGLIGIBLE, verdict
 from accelbench.text import format_levels
 
-EarlierSpeedups = Mapping[Contrast, Sequence[float]]  # the log speedups of each contrast in earlier runs
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierSpeedups:
+    """The log speedups of each contrast in earlier runs; ``of_same_code`` says whether these measured the same code."""
+
+    by_contrast: Mapping[Contrast, Sequence[float]] = field(default_factory=dict)
+    of_same_code: bool = False
+
+    def of(self, contrast: Contrast) -> Sequence[float]:
+        """Return the log speedups of a contrast."""
+        return self.by_contrast.get(contrast, ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +108,7 @@ def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) 
     """Return the prior that the effects of these trials give, each with its earlier runs."""
     return prior_of_effects(
         [
-            (list(by_visit.values()), earlier.get(contrast, ()))
+            (list(by_visit.values()), earlier.of(contrast))
             for visits, earlier in trials
             for contrast, by_visit in pairs_of(visits).items()
         ]
@@ -121,10 +131,22 @@ def _judge(
     found = {contrast: by_visit for contrast, by_visit in by_contrast.items() if failed.keys().isdisjoint(contrast)}
     return {
         contrast: judge_visits(
-            list(by_visit.values()), prior=prior, alpha=plan.alpha, noise=plan.noise, earlier=earlier.get(contrast, ())
+            list(by_visit.values()),
+            prior=prior,
+            alpha=plan.alpha,
+            noise=plan.noise,
+            earlier=earlier.of(contrast),
+            joined=_joined_runs(contrast, by_visit, prior, earlier),
         )
         for contrast, by_visit in found.items()
     }
+
+
+def _joined_runs(
+    contrast: Contrast, by_visit: Mapping[int, VisitPairs], prior: Prior, earlier: EarlierSpeedups
+) -> Sequence[float]:
+    """Return the log speedups of earlier runs that join the contrast's."""
+    return join_runs(list(by_visit.values()), earlier.of(contrast), prior) if earlier.of_same_code else ()
 
 
 def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> TrialResult:
@@ -141,7 +163,14 @@ def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earli
     effects: list[list[Effect]] = [[] for _ in results[0].arms]
     for contrast, judgement in judgements.items():
         effects[contrast.arm].append(
-            _effect(results, contrast, judgement, by_contrast[contrast], len(earlier.get(contrast, ())))
+            _effect(
+                results,
+                contrast,
+                judgement,
+                by_contrast[contrast],
+                earlier_runs=len(earlier.of(contrast)),
+                joined_runs=len(_joined_runs(contrast, by_contrast[contrast], prior, earlier)),
+            )
         )
     samples_s = [tuple(chain(*each)) for each in zip(*(result.samples_s for result in results), strict=True)]
     of_each_arm = zip(*(result.arms for result in results), strict=True)
@@ -186,7 +215,9 @@ def _effect(
     contrast: Contrast,
     judgement: Judgement,
     by_visit: Mapping[int, VisitPairs],
+    *,
     earlier_runs: int,
+    joined_runs: int,
 ) -> Effect:
     against = results[0].arms[contrast.against].levels
     builds = list(chain(*(pairs.builds for pairs in by_visit.values())))
@@ -196,6 +227,7 @@ def _effect(
         paired=all(effect.paired for effect in seen),
         workers=len(by_visit),
         earlier_runs=earlier_runs,
+        joined_runs=joined_runs,
         visits=tuple(
             _visit_effect(
                 number, VisitPairs(builds=_undisturbed_builds(result.pairs[contrast])), in_interval=number in by_visit
@@ -317,4 +349,4 @@ def _verdict_at(times: float, judgement: Judgement, noise: float) -> Verdict:
     """Return the verdict that an interval of so many times the width would give."""
     low, high = math.log(judgement.low), math.log(judgement.high)
     middle, reach = (low + high) / 2, times * (high - low) / 2
-    return verdict(middle - reach, middle + reach, noise)
+    return verdict(middle - reach, middle + reach, noise, NEGLIGIBLE)

@@ -22,6 +22,7 @@ from accelbench.measuring.machine_state import MachineState, StateReader, reader
 from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult, round_seconds, sum_seconds
 from accelbench.measuring.visits import (
+    EarlierSpeedups,
     MeasuredVisit,
     join_visits,
     mark_page_faults,
@@ -225,10 +226,10 @@ class Passes:
         visits, plan = self._measured_visits(spec.id), self.session.config.plan
         is_new = plan.visits > 1 and not any(measured.visit.is_repetition for measured in visits)
         may_be = is_new and may_go_on(self.session.trial_of(spec), visits)
-        return may_be and may_decide(visits, plan, self._prior, self._log_speedups_before(spec.id))
+        return may_be and may_decide(visits, plan, self._prior, self._earlier_speedups(spec.id))
 
     def _settled(self, spec: TrialSpec, visits: Sequence[MeasuredVisit]) -> dict[Contrast, bool]:
-        return settled_contrasts(visits, self.session.config.plan, self._prior, self._log_speedups_before(spec.id))
+        return settled_contrasts(visits, self.session.config.plan, self._prior, self._earlier_speedups(spec.id))
 
     def _contrasts_left_out(self, spec: TrialSpec) -> list[Contrast]:
         """Return the contrasts that the next visit leaves out since they are settled; a factorial needs all arms."""
@@ -245,7 +246,7 @@ class Passes:
         """What the effects of all trials say about the spread between visits."""
         if self._known_prior is None:
             self._known_prior = prior_of(
-                (self._measured_visits(trial), self._log_speedups_before(trial)) for trial in self.session.visits
+                (self._measured_visits(trial), self._earlier_speedups(trial)) for trial in self.session.visits
             )
         return self._known_prior
 
@@ -254,12 +255,19 @@ class Passes:
         files, machine = self.session.storage.earlier_files, machine_key(this_machine())
         return EarlierRuns(files, machine, self.session.config.settings)
 
-    def _log_speedups_before(self, trial: str) -> dict[Contrast, list[float]]:
-        """Return the log speedups of a trial's contrasts in earlier runs."""
+    def _earlier_speedups(self, trial: str) -> EarlierSpeedups:
+        """Return the speedups of a trial's contrasts in earlier runs.
+
+        A workload and techniques of this package are the same in all runs of one version of it. What a user's own
+        module defines may have changed since then, or what it calls.
+        """
         visits, request = self.session.visits.get(trial), self.session.requests.get(trial)
         if not visits or not request:
-            return {}
-        return self._earlier_runs.log_speedups(trial, request.case, visits, self.session.pool.configuration())
+            return EarlierSpeedups()
+        return EarlierSpeedups(
+            by_contrast=self._earlier_runs.log_speedups(trial, request.case, visits, self.session.pool.configuration()),
+            of_same_code=not self.session.has_user_code(trial),
+        )
 
     def _visit_all(self, specs: Sequence[TrialSpec], *, are_repetitions: bool = False) -> None:
         left_out = [self._contrasts_left_out(spec) for spec in specs]  # by what is known before any of these visits
@@ -313,7 +321,7 @@ class Passes:
     def _join(self, spec: TrialSpec) -> MeasuredTrial:
         request = self.session.requests[spec.id]
         visits = self._measured_visits(spec.id)
-        result = join_visits(visits, self.session.trial_of(spec).plan, self._prior, self._log_speedups_before(spec.id))
+        result = join_visits(visits, self.session.trial_of(spec).plan, self._prior, self._earlier_speedups(spec.id))
         cut_short = [reason("visits-cut-short", visits=len(visits))] if spec.id in self._cut_short else []
         record = TrialRecord(
             id=spec.id,

@@ -288,7 +288,6 @@ class Session:
         """Return the trial for a worker, with the workload by name if the worker knows it, else by value."""
         request = self.requests[spec.id]
         workload = request.workload
-        held = [find_technique(spec.framework, name) for name in request.fixed]
         plan = self.config.plan
         if spec.factorial:
             from accelbench.attribution import batches_for  # here, since it loads NumPy, which few sessions need
@@ -300,11 +299,19 @@ class Session:
             arms=spec.arms,
             fixed=request.fixed,
             problem=request.problem,
-            techniques=user_techniques([*spec.techniques, *held]),
+            techniques=self._user_techniques(spec),
             setting=self.config.setting,
             plan=plan,
         )
         return replace(trial, failures=self._find_present(trial, spec)) if workload.is_program else trial
+
+    def has_user_code(self, trial: str) -> bool:
+        """Return whether a trial's workload or one of its techniques is of a user's own module."""
+        return is_user_code(self.requests[trial].workload.builder) or bool(self._user_techniques(self.trials[trial]))
+
+    def _user_techniques(self, spec: TrialSpec) -> tuple[Technique, ...]:
+        held = [find_technique(spec.framework, name) for name in self.requests[spec.id].fixed]
+        return user_techniques([*spec.techniques, *held])
 
     def run(self, *, interrupted: bool) -> Run:
         """Return everything measured so far, as it is stored."""

@@ -73,7 +73,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
         overview=overview(rows, anchors),
         certificate=certificate,
         software=describe_software(run.environment),
-        disturbance=[*filter(None, [findings.odd_visits]), *describe_disturbance(run)],
+        disturbance=[*findings.on_certainty, *describe_disturbance(run)],
         time=describe_time(run),
         configuration=[*describe_configuration(run), *describe_ceilings(run)],
         interrupted=run.interrupted,

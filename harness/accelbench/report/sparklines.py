@@ -182,15 +182,16 @@ def visits(effect: Effect, all_visits: Sequence[Visit], noise: float) -> Strip:
     kept = sum(each.in_interval for each in effect.visits)
     left_out = f", {kept} in the interval" if kept < len(effect.visits) else ""
     odd = f", {units.count(count)} odd" if (count := sum(bool(state.odd) for state in states)) else ""
+    joined = f"; with {units.plural(effect.joined_runs, 'earlier run')}" if effect.joined_runs else ""
     return Strip(
         kind="visits",
         paths=_ground(axis, effect, math.log(noise_zone(noise)[1])),
         points=points,
         low=units.speedup(math.exp(axis.low)),
         high=units.speedup(math.exp(axis.high)),
-        caption=f"{counted}{odd}{left_out}",
+        caption=f"{counted}{odd}{left_out}{joined}",
         label=(
-            f"Speedup of {counted}{odd}{left_out}, interval {between}: "
+            f"Speedup of {counted}{odd}{left_out}{joined}, interval {between}: "
             + "; ".join(units.speedup(math.exp(log)) for log in logs)
         ),
     )

@@ -74,7 +74,7 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         interrupted=run.interrupted,
         counted=_describe_counts(run, findings.effect_rows),
         unmeasured=_unmeasured(findings.rows),
-        odd_visits=findings.odd_visits,
+        on_certainty=findings.on_certainty,
         paying=tables[0],
         slowing=tables[1],
         recipes=[_recipe(row) for row in surest["faster"][:_MOST_PAYING] if row["recipe"]],

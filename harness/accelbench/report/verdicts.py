@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from accelbench.schema.verdict import GLYPHS as GLYPHS
+from accelbench.schema.verdict import NEGLIGIBLE
+from accelbench.units import percent
 
 MARKERS = {"faster": "^", "slower": "v", "same": "s", "undecided": "o"}
 # Blue and vermilion stay apart in every common colour blindness; all four reach 3:1 on white and on near-black.
@@ -13,7 +15,7 @@ COLOURS = {"faster": "#2a85c7", "slower": "#d55e00", "same": "#7d858e", "undecid
 LEGEND = {
     "faster": "faster than the baseline beyond the noise zone",
     "slower": "slower than the baseline beyond the noise zone",
-    "same": "the same as the baseline within the noise zone",
+    "same": f"the same as the baseline within {percent(NEGLIGIBLE)}",
     "undecided": "the measurement could not tell",
 }
 

@@ -230,6 +230,7 @@ def _effect(effect: Effect | None) -> dict[str, Any]:
         "builds": effect.builds if effect else None,
         "visits": len(effect.visits) if effect else None,
         "log_ratios": effect.log_ratios_in_order if effect else (),
+        "of_this_run": effect.of_this_run if effect else (None, None, None),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from accelbench.attribution import FactorialEffect
-from accelbench.certainty import describe_odd_visits
+from accelbench.certainty import remarks_on_certainty
 from accelbench.results.arm_table import Row, effects, rows_of, tabulate_arms
 from accelbench.results.bottleneck import Bottleneck, bottlenecks
 from accelbench.results.combinations import (
@@ -70,9 +70,9 @@ class Findings:
         return noise_of(self.run)
 
     @cached_property
-    def odd_visits(self) -> str:
-        """For how long visits found the machine in an unusual state, in one sentence; empty where none did."""
-        return describe_odd_visits(self.run.trials)
+    def on_certainty(self) -> list[str]:
+        """What made the intervals of the run narrower or wider, in sentences."""
+        return remarks_on_certainty(self.run.trials)
 
     @cached_property
     def arms(self) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Annotated, Literal
 
 import msgspec
@@ -83,7 +84,8 @@ class Effect:
     ``log_ratios_in_order`` the medians of about 40 stretches of them in the order in which they were measured, the same
     number in every visit and in each of its builds. ``visits`` are those that measured the effect, in order; the
     interval may leave out odd ones. It also carries the spread between this run and ``earlier_runs`` of the same
-    machine and configuration.
+    machine and configuration. The speedup is the mean of this run and ``joined_runs`` of those, each with the same
+    weight.
     """
 
     against: dict[str, str]
@@ -99,6 +101,18 @@ class Effect:
     log_ratios_in_order: tuple[float, ...] = ()
     visits: tuple[VisitEffect, ...] = ()
     earlier_runs: Count = 0
+    joined_runs: Count = 0
+
+    @property
+    def of_this_run(self) -> tuple[float, float, float]:
+        """The log of the speedup that this run alone shows, and the ends of its interval, which may be infinite."""
+        low, high = math.log(self.low) if self.low > 0 else -math.inf, math.log(self.upper)
+        centre = math.log(self.speedup) if self.speedup > 0 else -math.inf
+        if not self.joined_runs:
+            return centre, low, high
+        wider = math.sqrt(1 + self.joined_runs)
+        own = fmean(visit.log_speedup for visit in self.visits if visit.in_interval)
+        return own, own - wider * (centre - low), own + wider * (high - centre)
 
     @property
     def upper(self) -> float:

@@ -1,4 +1,4 @@
-"""The noise zone around a speedup of 1, and the verdict on an interval: the same wherever a speedup is judged."""
+"""The verdict on an interval of speedups, and the zones around 1 that it rests on."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from accelbench.schema.result import Verdict
 
 GLYPHS: dict[str, str] = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 
+NEGLIGIBLE = 0.05  # an effect within this fraction of 1 is worth no change of a program
 
-def verdict(low: float, high: float, noise: float) -> Verdict:
-    """Return the verdict on an interval of log speedups, given the zone ``±noise`` that counts as the same."""
-    zone = math.log1p(noise)
+
+def verdict(low: float, high: float, noise: float, same: float | None = None) -> Verdict:
+    """Return the verdict on an interval of log speedups.
+
+    Beyond the zone ``±noise``, it is faster or slower. Within the zone ``±same``, which is that of the noise if it is
+    not given, it is the same. That zone may be wider: then an interval around 1.03 may be either, and what is shown to
+    be faster is called faster.
+    """
+    zone, same_zone = math.log1p(noise), math.log1p(noise if same is None else max(noise, same))
     if low > zone:
         return "faster"
     if high < -zone:
         return "slower"
-    if -zone < low and high < zone:
+    if -same_zone < low and high < same_zone:
         return "same"
     return "undecided"
 
