@@ -120,6 +120,7 @@ class Session:
         self.tests: dict[str, ToggledTest] = {}  # by the node id of the test function
         self.refusals: dict[str, BadInput] = {}  # of test functions that cannot be parametrised, likewise
         self.trials: dict[str, TrialSpec] = {}  # by the node id of each of its tests
+        self._with_user_code: dict[str, bool] = {}
         self.requests: dict[str, MeasureRequest] = {}  # by the trial's id, as everything below
         self.visits: dict[str, list[JournaledVisit]] = {}
         self._present: dict[str, dict[str, set[str]]] = {}  # levels that a program has, by trial and technique
@@ -307,7 +308,11 @@ class Session:
 
     def has_user_code(self, trial: str) -> bool:
         """Return whether a trial's workload or one of its techniques is of a user's own module."""
-        return is_user_code(self.requests[trial].workload.builder) or bool(self._user_techniques(self.trials[trial]))
+        if trial not in self._with_user_code:
+            spec = next(spec for spec in self.trials.values() if spec.id == trial)
+            workload = self.requests[trial].workload
+            self._with_user_code[trial] = is_user_code(workload.builder) or bool(self._user_techniques(spec))
+        return self._with_user_code[trial]
 
     def _user_techniques(self, spec: TrialSpec) -> tuple[Technique, ...]:
         held = [find_technique(spec.framework, name) for name in self.requests[spec.id].fixed]
