@@ -1,7 +1,9 @@
 """Count how well the intervals of several runs agree: `python -m studies.agreement RUN...` (seconds).
 
 Every two runs of one machine are compared in every effect that both measured. Given are result files, or folders of
-them. The runs that were made before trials were measured in visits stand beside them, unless --before names others.
+them. The runs that were made before trials were measured in visits stand beside them, unless --before names others. A
+run in visits joins earlier ones, so intervals of neighbouring runs rest on the same data in part. Therefore the newest
+six runs are also joined three and three, in every way, and halves are compared that have no run in common.
 A second table has the effects of the newest of these runs beside those of the newest run given. The tables are printed;
 with --write they are put into studies/interval_evaluation.md.
 """
@@ -13,13 +15,15 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from accelbench.errors import BadInput
+from accelbench.measuring.moderated_variance import VisitPairs, join_runs, judge_visits, prior_of_effects
 from accelbench.results import Result, find_results
+from accelbench.results.tradeoffs import noise_of
 from accelbench.schema.result import Effect
 from accelbench.text import format_levels
 from accelbench.units import count, percent, plural, ratio
@@ -29,6 +33,8 @@ PAGE = Path(__file__).with_name("interval_evaluation.md")
 RESULTS = PAGE.parents[1] / "results"
 # The files up to this number in these folders, from the time when a trial was measured in one stretch.
 IN_ONE_STRETCH = {"amd-epyc-2c-24g-6aaf2b": 10, "amd-epyc-2c-24g-a1550a": 10}
+HALF = 3  # runs that are joined, and held against as many others
+ALPHA = 0.01  # of an interval
 HEAD = (
     "runs", "machine", "number of runs", "pairs of intervals", "share no value", "opposite verdicts", "decided",
     "median half-width",
@@ -81,15 +87,65 @@ def count_agreement(results: Sequence[Result]) -> Iterator[Agreement]:
         )
     for machine, number in machines.items():
         if number > 1:
-            yield _agreement(machine, [_effects(result) for result in results if result.run.machine == machine])
+            runs = [_effects(result) for result in results if result.run.machine == machine]
+            yield _agreement(machine, len(runs), list(combinations(runs, 2)), runs)
 
 
-def _agreement(machine: str, runs: list[dict[str, Effect]]) -> Agreement:
-    pairs = [(case, one[case], other[case]) for one, other in combinations(runs, 2) for case in one if case in other]
-    effects = [effect for run in runs for effect in run.values()]
+def count_agreement_of_halves(results: Sequence[Result]) -> Iterator[Agreement]:
+    """Yield how well halves of each machine's newest runs agree that have no run in common; none of fewer than six."""
+    for machine in dict.fromkeys(result.run.machine for result in results):
+        runs = [result for result in results if result.run.machine == machine and _is_in_visits(result)]
+        newest = sorted(runs, key=lambda result: result.number or 0)[-2 * HALF :]
+        if len(newest) == 2 * HALF:
+            first = [half for half in combinations(newest, HALF) if newest[0] in half]  # the others are their rests
+            halves = [(_join(half), _join([each for each in newest if each not in half])) for half in first]
+            yield _agreement(machine, len(newest), halves, list(chain(*halves)))
+
+
+def _is_in_visits(result: Result) -> bool:
+    return any(effect.visits for effect in _effects(result).values())
+
+
+def _join(results: Sequence[Result]) -> dict[str, Effect]:
+    """Return the effects of the last of some runs as it would have stated them with the others before it."""
+    *others, last = map(_effects, results)
+    visits = {case: _medians(effect) for case, effect in last.items() if _medians(effect)}
+    earlier = {case: [fmean(found) for other in others if (found := _medians(other.get(case)))] for case in visits}
+    pairs = {case: [VisitPairs(builds=((median,),)) for median in visits[case]] for case in visits}
+    prior = prior_of_effects([(pairs[case], earlier[case]) for case in visits])
+    noise = noise_of(results[-1].run)
+    judged = {
+        case: judge_visits(
+            pairs[case],
+            prior=prior,
+            alpha=ALPHA,
+            noise=noise,
+            earlier=earlier[case],
+            joined=join_runs(pairs[case], earlier[case], prior),
+        )
+        for case in visits
+    }
+    return {
+        case: replace(last[case], speedup=each.speedup, low=each.low, high=each.high, verdict=each.verdict)
+        for case, each in judged.items()
+    }
+
+
+def _medians(effect: Effect | None) -> list[float]:
+    return [visit.log_speedup for visit in effect.visits if visit.in_interval] if effect else []
+
+
+def _agreement(
+    machine: str,
+    runs: int,
+    compared: Iterable[tuple[dict[str, Effect], dict[str, Effect]]],
+    stated: Iterable[dict[str, Effect]],
+) -> Agreement:
+    pairs = [(case, one[case], other[case]) for one, other in compared for case in one if case in other]
+    effects = [effect for each in stated for effect in each.values()]
     return Agreement(
         machine=machine,
-        runs=len(runs),
+        runs=runs,
         pairs=len(pairs),
         disjoint=sum(one.low > other.upper or other.low > one.upper for _, one, other in pairs),
         opposite=Counter(case for case, one, other in pairs if {one.verdict, other.verdict} == {"faster", "slower"}),
@@ -184,6 +240,7 @@ def main() -> None:
         groups = {"before": list(count_agreement(before))}
         if after:
             groups["after"] = list(count_agreement(after))
+            groups["three joined against three others"] = list(count_agreement_of_halves(after))
     except BadInput as error:
         sys.exit(f"studies.agreement: {error}")
     tables = {"agreement": list(table(groups)), "side by side": list(side_by_side(before, after)) if after else []}

@@ -6,13 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import runs
 
 from accelbench.errors import BadInput
 from accelbench.results import find_results
+from accelbench.schema.result import VisitEffect
 from studies import agreement
-from studies.agreement import Agreement, count_agreement, find_runs, table
+from studies.agreement import Agreement, count_agreement, count_agreement_of_halves, find_runs, table
 
 
 def _save(folder: Path, number: int, *effects: tuple[float, float, float | None, str], **fields: Any) -> Path:
@@ -64,6 +66,43 @@ def test_the_half_width_is_the_median_over_all_effects_unbounded_ones_included(t
     assert "| 20 % |" in list(table({"after": [found]}))[2]
     unbounded = replace(found, half_width=math.inf)
     assert "| unbounded |" in list(table({"after": [unbounded]}))[2]
+
+
+def _save_in_visits(folder: Path, number: int, *log_speedups: float) -> None:
+    """Write a run in which every effect had this log speedup in each of three visits."""
+    effects = [
+        replace(
+            runs.effect(1.0, 0.5, 2.0, "undecided"),
+            visits=tuple(VisitEffect(visit=visit, log_speedup=each, pairs=9) for visit in range(3)),
+        )
+        for each in log_speedups
+    ]
+    trials = [
+        runs.trial(
+            runs.arm({"amp": "fp32"}, 1.0), runs.arm({"amp": "bf16"}, 1.0, effect=effect),
+            id=f"benchmarks/test_amp.py::test_amp[net-{place}]",
+        )
+        for place, effect in enumerate(effects)
+    ]  # fmt: skip
+    runs.save(runs.run(*trials), folder / f"{number:04}_quick.json")
+
+
+def test_halves_of_six_runs_are_joined_and_held_against_each_other(tmp_path):
+    random = np.random.default_rng(0)
+    quiet = [[0.2 + each, -0.3 + each, each] for each in random.normal(0, 0.001, 6).tolist()]
+    for number, effects in enumerate(quiet, start=1):
+        _save_in_visits(tmp_path, number, *effects)
+    (found,) = count_agreement_of_halves(find_results(tmp_path).results)
+    assert (found.runs, found.pairs, found.disjoint, found.opposite.total()) == (6, 30, 0, 0)
+    assert (found.comparisons, found.decided) == (60, 60)
+    assert found.half_width < 0.05
+
+
+def test_fewer_than_six_runs_in_visits_have_no_halves(tmp_path):
+    _save(tmp_path, 1, (2.0, 1.9, 2.1, "faster"))
+    for number in range(2, 7):
+        _save_in_visits(tmp_path, number, 0.2, -0.3)
+    assert list(count_agreement_of_halves(find_results(tmp_path).results)) == []
 
 
 def test_runs_of_other_machines_or_of_other_sizes_are_not_compared(tmp_path):

@@ -19,7 +19,7 @@ from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Effect, Outcome, Verdict, Visit, VisitEffect
-from accelbench.schema.verdict import NEGLIGIBLE, verdict
+from accelbench.schema.verdict import NEGLIGIBLE, verdict, verdict_on_ratios
 from accelbench.text import format_levels
 
 
@@ -157,7 +157,7 @@ def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earli
     """
     results = [measured.result for measured in visits]
     if plan.visits == 1:
-        return results[-1]
+        return replace(results[-1], arms=[_judge_as_in_visits(arm, plan) for arm in results[-1].arms])
     by_contrast = pairs_of(visits)
     judgements = _judge(visits, by_contrast, plan, prior, earlier)
     effects: list[list[Effect]] = [[] for _ in results[0].arms]
@@ -186,6 +186,12 @@ def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earli
             *(_remark_odd(visits) if by_contrast else []),
         ],
     )
+
+
+def _judge_as_in_visits(arm: ArmRecord, plan: Plan) -> ArmRecord:
+    """Return an arm whose verdicts mean the same as those of a run in visits."""
+    verdicts = [verdict_on_ratios(each.low, each.upper, plan.noise, NEGLIGIBLE) for each in arm.effects]
+    return replace(arm, effects=[replace(each, verdict=of) for each, of in zip(arm.effects, verdicts, strict=True)])
 
 
 def _worst_of_each(remarks: Iterable[Reason]) -> list[Reason]:

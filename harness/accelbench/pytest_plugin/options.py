@@ -85,7 +85,7 @@ def add_options(parser: pytest.Parser) -> None:
         type=_number(float, lambda value: 0 < value < 0.5, "a fraction above 0 and below 0.5; for example 0.01"),
         default=0.01,
         metavar="FRACTION",
-        help="half-width of the range of speedups that count as the same. Default: 0.01",
+        help="half-width of the range of speedups around 1 that are neither faster nor slower. Default: 0.01",
     )
     group.addoption(
         "--accel-max-batch",

@@ -33,9 +33,9 @@ def noise_zone(noise: float) -> tuple[float, float]:
     return 1 / (1 + noise), 1 + noise
 
 
-def verdict_on_ratios(low: float, high: float, noise: float) -> Verdict:
+def verdict_on_ratios(low: float, high: float, noise: float, same: float | None = None) -> Verdict:
     """Return the verdict on an interval of ratios, whose ends may be 0 and infinity."""
-    return verdict(_log(low), _log(high), noise)
+    return verdict(_log(low), _log(high), noise, same)
 
 
 def possible_verdicts(low: float, high: float, noise: float) -> list[Verdict]:
