@@ -245,8 +245,8 @@ def test_a_run_that_differs_from_the_earlier_ones_has_a_wider_interval() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("earlier", [1, 3, 5])
-@pytest.mark.parametrize("between_runs", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("earlier", [1, 5])
+@pytest.mark.parametrize("between_runs", [0.0, 3.0])
 def test_runs_that_are_joined_miss_no_more_often(between_runs: float, earlier: int) -> None:
     same = {"freedom": 4, "visits": [2, 4], "between_runs": between_runs, "earlier": earlier}
     alone, joined = (simulated_runs(**same, joins=joins) for joins in (False, True))

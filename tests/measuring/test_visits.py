@@ -305,6 +305,19 @@ def test_after_three_visits_a_contrast_is_settled_where_another_one_would_decide
     assert settled_contrasts(visits, Plan(visits=4), prior, EarlierSpeedups()) == {Contrast(1, 0): settled}
 
 
+@pytest.mark.parametrize(("earlier", "settled"), [((0.045, 0.055), True), ((0.05,), False)])
+def test_where_two_earlier_runs_have_joined_two_visits_tell_that_another_one_would_decide_nothing(
+    earlier: tuple[float, ...], settled: bool
+) -> None:
+    visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in (0.048, 0.052)]
+    prior = Prior(value=0.06**2, freedom=10)
+    before = EarlierSpeedups(by_contrast={Contrast(1, 0): earlier}, of_same_code=True)
+    undecided = join_visits(visits, Plan(visits=4), prior, before).arms[1].effect
+    assert undecided is not None
+    assert (undecided.verdict, undecided.joined_runs) == ("undecided", len(earlier))
+    assert settled_contrasts(visits, Plan(visits=4), prior, before) == {Contrast(1, 0): settled}
+
+
 @pytest.mark.parametrize(("medians", "may"), [((0.09, 0.03), True), ((0.5, 0.5), False), ((0.02, 0.0, 0.01), False)])
 def test_another_visit_may_decide_what_is_undecided_but_not_hopeless(medians: list[float], may: bool) -> None:
     visits = [MeasuredVisit(visit=Visit(begun_s=0.0), result=repetition(each)) for each in medians]

@@ -29,7 +29,7 @@ from accelbench.schema.verdict import NEGLIGIBLE
 MEDIAN_COST = math.pi / 2  # the variance of a median over that of a mean, of normal values
 # The mean distance between the quartiles of n normal values of deviation 1 is 1.349 (1 - 1/n)^1.3, within 6 %.
 QUARTILES_APART, FEW_VALUES = 1.349, 1.3
-APART = 0.05  # how seldom a run that shows the same as earlier ones is taken to lie apart from them
+APART = 0.01  # how seldom a run that shows the same as earlier ones is taken to lie apart from them
 FEW_SIDES = 4  # values, of which all must lie on one side of 1 for an interval that does
 FEWEST_OF_TREND = 10  # effects, below which their variances within visits are not looked at
 _SERIES_FROM = 10.0  # where the asymptotic series of the digamma and trigamma functions are exact to 1e-10

@@ -45,6 +45,10 @@ class MeasuredVisit:
 
 SURE_TIMES = 1.3  # the width of an interval at which a verdict must hold to be final
 HOPED_TIMES = 0.8  # the width that another visit leaves after three: √¾, and Student's t of one more degree of freedom
+# The same two where earlier runs have joined: what differs between runs is then most of the width, and another visit of
+# this one moves little.
+SURE_TIMES_JOINED, HOPED_TIMES_JOINED = 1.1, 0.95
+ENOUGH_RUNS = 2  # that have joined, after which that is so
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
@@ -319,7 +323,8 @@ def settled_contrasts(
     """Return for each contrast whether further visits would not change its verdict.
 
     A verdict stays where its interval is narrow, or where one 1.3 times as wide would give the same. An effect stays
-    undecided where the interval that another visit may leave would decide nothing either; two are too few to tell.
+    undecided where the interval that another visit may leave would decide nothing either; two visits are too few to
+    tell. Where earlier runs have joined, another visit moves less, and two tell enough.
     """
     found = _verdicts_so_far(visits, plan, prior, earlier)
     return {contrast: is_final for contrast, (_, is_final) in found.items()}
@@ -336,19 +341,24 @@ def _verdicts_so_far(
 ) -> dict[Contrast, tuple[Verdict, bool]]:
     """Return the verdict of each contrast, and whether further visits would not change it."""
     by_contrast = pairs_of(visits)
-    return {
-        contrast: (judgement.verdict, _is_final(judgement, plan, len(by_contrast[contrast])))
-        for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items()
-    }
+    found = {}
+    for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items():
+        joined = len(_joined_runs(contrast, by_contrast[contrast], prior, earlier))
+        is_final = _is_final(judgement, plan, len(by_contrast[contrast]), joined)
+        found[contrast] = judgement.verdict, is_final
+    return found
 
 
-def _is_final(judgement: Judgement, plan: Plan, visits: int) -> bool:
+def _is_final(judgement: Judgement, plan: Plan, visits: int, joined_runs: int) -> bool:
     if not math.isfinite(judgement.half_width):
         return False
+    has_joined = joined_runs >= ENOUGH_RUNS
     if judgement.verdict == "undecided":
-        return visits >= USUAL_LEAST and _verdict_at(HOPED_TIMES, judgement, plan.noise) == "undecided"
+        hoped = HOPED_TIMES_JOINED if has_joined else HOPED_TIMES
+        return (has_joined or visits >= USUAL_LEAST) and _verdict_at(hoped, judgement, plan.noise) == "undecided"
+    sure = SURE_TIMES_JOINED if has_joined else SURE_TIMES
     is_narrow = judgement.half_width <= plan.half_width
-    return is_narrow or _verdict_at(SURE_TIMES, judgement, plan.noise) == judgement.verdict
+    return is_narrow or _verdict_at(sure, judgement, plan.noise) == judgement.verdict
 
 
 def _verdict_at(times: float, judgement: Judgement, noise: float) -> Verdict:

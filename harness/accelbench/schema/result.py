@@ -108,10 +108,10 @@ class Effect:
         """The log of the speedup that this run alone shows, and the ends of its interval, which may be infinite."""
         low, high = math.log(self.low) if self.low > 0 else -math.inf, math.log(self.upper)
         centre = math.log(self.speedup) if self.speedup > 0 else -math.inf
-        if not self.joined_runs:
+        visits = [visit.log_speedup for visit in self.visits if visit.in_interval]
+        if not self.joined_runs or not visits:
             return centre, low, high
-        wider = math.sqrt(1 + self.joined_runs)
-        own = fmean(visit.log_speedup for visit in self.visits if visit.in_interval)
+        own, wider = fmean(visits), math.sqrt(1 + self.joined_runs)
         return own, own - wider * (centre - low), own + wider * (high - centre)
 
     @property

@@ -1,0 +1,32 @@
+"""What a history takes from a run."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from runs import arm, effect, run, save, trial
+
+from accelbench.history.observations import observe
+from accelbench.results import find_results
+from accelbench.schema.result import VisitEffect
+
+OWN = tuple(VisitEffect(visit=number, log_speedup=0.2, pairs=9) for number in range(2))
+
+
+@pytest.mark.parametrize(
+    ("visits", "log_effect", "reach"),
+    [(OWN, 0.2, 0.04), ((), 0.3, 0.02), ((replace(OWN[0], in_interval=False),), 0.3, 0.02)],
+    ids=["visits", "none", "none-in-the-interval"],
+)
+def test_a_run_that_joined_earlier_ones_counts_by_what_it_showed_itself(
+    tmp_path: Path, visits: tuple[VisitEffect, ...], log_effect: float, reach: float
+) -> None:
+    joined = replace(
+        effect(math.exp(0.3), math.exp(0.28), math.exp(0.32), "faster"), joined_runs=3, earlier_runs=3, visits=visits
+    )
+    save(run(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.8, effect=joined))), tmp_path / "0001_a.json")
+    seen = observe(find_results(tmp_path).results).iloc[1]
+    assert seen["log_effect"] == pytest.approx(log_effect)
+    assert seen["log_low"] == pytest.approx(log_effect - reach)
+    assert seen["log_high"] == pytest.approx(log_effect + reach)
