@@ -218,3 +218,20 @@ def test_an_iteration_is_timed_in_parts_where_nothing_about_loading_is_switched(
     assert iteration.items_of([PROGRAM.baseline, computed], PROGRAM) == 4
     iteration.note(32.0, 0.9, 4.0, PROGRAM)  # the program states how many batches an iteration has
     assert iteration.items_of([PROGRAM.baseline, computed], PROGRAM) == 32
+
+
+def test_techniques_that_are_undecided_are_timed_beside_the_race():
+    raced = []
+
+    def confirm(configurations, look_s, patience_s):
+        raced.append({label(each) for each in configurations})
+        return surface.judge(configurations, look_s, patience_s)
+
+    def label(configuration):
+        return ", ".join(PROGRAM.changes(configuration))
+
+    surface = Surface(PROGRAM, speedup, seed=1, noise=0.05, build_noise=0.02, step_s=0.3)
+    search = surface.program_search(120.0, confirm=confirm)
+    assert surface.of(search.run()) > 1.2
+    assert any(raced[0] & {"memory_format", "batch_size", "threads"})
+    assert surface.clock() <= 1.2 * 120
