@@ -25,10 +25,11 @@ from accelbench.advise.search import (
 from accelbench.advise.space import Axis, Configuration, SearchSpace
 from accelbench.advise.time_limit import TimeLimit
 from accelbench.measuring.statistics import Judgement, fewest_pairs
+from accelbench.schema.verdict import NEGLIGIBLE
 from accelbench.units import minutes, plural
 
 SAME = 0.03  # speedups within this fraction of 1 count as the same
-WORTH = 0.05  # a gain below this does not pay for a change of a program
+WORTH = NEGLIGIBLE  # a gain below this does not pay for a change of a program
 ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a first look at each
 COMPILE_SHARE = 0.85  # of the budget, by which what compiles must have been timed
 GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it may need

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -119,38 +120,36 @@ def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) 
     )
 
 
+class _Judged(NamedTuple):
+    """The judgement of a contrast, and how many earlier runs have joined it."""
+
+    judgement: Judgement
+    joined_runs: int
+
+
 def _judge(
     visits: Sequence[MeasuredVisit],
     by_contrast: Mapping[Contrast, Mapping[int, VisitPairs]],
     plan: Plan,
     prior: Prior,
     earlier: EarlierSpeedups,
-) -> dict[Contrast, Judgement]:
+) -> dict[Contrast, _Judged]:
     """Return the judgement of each contrast whose arms have not failed in any visit so far.
 
     Each has the plan's error rate. To share it among the contrasts of a trial would make intervals that rest on three
     or four visits twice as wide for seven of them, and a reader of a report looks at rows of many trials anyway.
     """
     failed = _failures(visits)
-    found = {contrast: by_visit for contrast, by_visit in by_contrast.items() if failed.keys().isdisjoint(contrast)}
-    return {
-        contrast: judge_visits(
-            list(by_visit.values()),
-            prior=prior,
-            alpha=plan.alpha,
-            noise=plan.noise,
-            earlier=earlier.of(contrast),
-            joined=_joined_runs(contrast, by_visit, prior, earlier),
-        )
-        for contrast, by_visit in found.items()
-    }
-
-
-def _joined_runs(
-    contrast: Contrast, by_visit: Mapping[int, VisitPairs], prior: Prior, earlier: EarlierSpeedups
-) -> Sequence[float]:
-    """Return the log speedups of earlier runs that join the contrast's."""
-    return join_runs(list(by_visit.values()), earlier.of(contrast), prior) if earlier.of_same_code else ()
+    found = {}
+    for contrast, by_visit in by_contrast.items():
+        if failed.keys().isdisjoint(contrast):
+            pairs, before = list(by_visit.values()), earlier.of(contrast)
+            joined = join_runs(pairs, before, prior) if earlier.of_same_code else ()
+            judgement = judge_visits(
+                pairs, prior=prior, alpha=plan.alpha, noise=plan.noise, earlier=before, joined=joined
+            )
+            found[contrast] = _Judged(judgement, joined_runs=len(joined))
+    return found
 
 
 def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earlier: EarlierSpeedups) -> TrialResult:
@@ -163,25 +162,18 @@ def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earli
     if plan.visits == 1:
         return replace(results[-1], arms=[_judge_as_in_visits(arm, plan) for arm in results[-1].arms])
     by_contrast = pairs_of(visits)
-    judgements = _judge(visits, by_contrast, plan, prior, earlier)
+    judged = _judge(visits, by_contrast, plan, prior, earlier)
     effects: list[list[Effect]] = [[] for _ in results[0].arms]
-    for contrast, judgement in judgements.items():
+    for contrast, found in judged.items():
         effects[contrast.arm].append(
-            _effect(
-                results,
-                contrast,
-                judgement,
-                by_contrast[contrast],
-                earlier_runs=len(earlier.of(contrast)),
-                joined_runs=len(_joined_runs(contrast, by_contrast[contrast], prior, earlier)),
-            )
+            _effect(results, contrast, found, by_contrast[contrast], earlier_runs=len(earlier.of(contrast)))
         )
     samples_s = [tuple(chain(*each)) for each in zip(*(result.samples_s for result in results), strict=True)]
     of_each_arm = zip(*(result.arms for result in results), strict=True)
     return TrialResult(
         arms=[_arm(*each) for each in zip(of_each_arm, samples_s, effects, strict=True)],
         samples_s=samples_s,
-        pairs={contrast: _all_pairs(results, contrast) for contrast in judgements},
+        pairs={contrast: _all_pairs(results, contrast) for contrast in judged},
         stated_work=results[0].stated_work,
         span_s=sum(result.span_s for result in results),
         disturbance={key: _worst(key, results) for key in _shared_keys(results)},
@@ -223,21 +215,20 @@ def _remark_odd(visits: Sequence[MeasuredVisit]) -> list[Reason]:
 def _effect(
     results: Sequence[TrialResult],
     contrast: Contrast,
-    judgement: Judgement,
+    judged: _Judged,
     by_visit: Mapping[int, VisitPairs],
     *,
     earlier_runs: int,
-    joined_runs: int,
 ) -> Effect:
     against = results[0].arms[contrast.against].levels
     builds = list(chain(*(pairs.builds for pairs in by_visit.values())))
     seen = [effect for number in by_visit if (effect := results[number].arms[contrast.arm].effect_over(against))]
     return replace(
-        effect_of(judgement, builds, against, builds=len(builds) if len(builds) > len(by_visit) else 1),
+        effect_of(judged.judgement, builds, against, builds=len(builds) if len(builds) > len(by_visit) else 1),
         paired=all(effect.paired for effect in seen),
         workers=len(by_visit),
         earlier_runs=earlier_runs,
-        joined_runs=joined_runs,
+        joined_runs=judged.joined_runs,
         visits=tuple(
             _visit_effect(
                 number, VisitPairs(builds=_undisturbed_builds(result.pairs[contrast])), in_interval=number in by_visit
@@ -341,12 +332,10 @@ def _verdicts_so_far(
 ) -> dict[Contrast, tuple[Verdict, bool]]:
     """Return the verdict of each contrast, and whether further visits would not change it."""
     by_contrast = pairs_of(visits)
-    found = {}
-    for contrast, judgement in _judge(visits, by_contrast, plan, prior, earlier).items():
-        joined = len(_joined_runs(contrast, by_contrast[contrast], prior, earlier))
-        is_final = _is_final(judgement, plan, len(by_contrast[contrast]), joined)
-        found[contrast] = judgement.verdict, is_final
-    return found
+    return {
+        contrast: (judgement.verdict, _is_final(judgement, plan, len(by_contrast[contrast]), joined_runs))
+        for contrast, (judgement, joined_runs) in _judge(visits, by_contrast, plan, prior, earlier).items()
+    }
 
 
 def _is_final(judgement: Judgement, plan: Plan, visits: int, joined_runs: int) -> bool:
