@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import hypothesis  # noqa: F401  whose plugin would load it at the end of every session
-import numpy as np  # noqa: F401  which cannot be loaded twice
+import numpy.fft  # noqa: F401  which cannot be loaded twice, nor can NumPy
 import pytest
 
 import accelbench.report.page  # noqa: F401  which loads pandas and more of the same kind

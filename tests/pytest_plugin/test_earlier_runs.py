@@ -10,9 +10,12 @@ import pytest
 from project import Project
 from runs import arm, run, save, trial
 
-from accelbench.core import Contrast
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  fills the catalogue
+from accelbench.core import Arm, Contrast, find_technique, find_workload
 from accelbench.pytest_plugin.earlier_runs import MOST_RUNS, EarlierRuns
 from accelbench.pytest_plugin.passes import JournaledVisit
+from accelbench.pytest_plugin.session import has_user_code
 from accelbench.schema import environment
 from accelbench.schema.result import Effect, Environment, Run, TrialRecord, Visit, VisitEffect
 
@@ -104,6 +107,14 @@ def test_files_that_cannot_be_read_are_passed_over(found: Found, broken: bytes) 
 
 def test_a_file_with_a_visit_of_this_run_is_a_part_of_it(found: Found) -> None:
     assert found(earlier(record(0.5, 0.5, begun_s=98.0)), earlier(record(0.25))) == {Contrast(1, 0): [0.25]}
+
+
+def test_what_a_user_wrote_may_have_changed_since_and_what_the_suite_ships_has_not() -> None:
+    shipped, rungs = find_workload("ladder-chain"), find_technique("numpy", "ladder")
+    own = replace(find_technique("numpy", "vectorise"), apply=lambda build, _: build())
+    assert not has_user_code(shipped, [rungs])
+    assert has_user_code(shipped, [rungs, own])
+    assert has_user_code(replace(shipped, builder=lambda: Arm(step=dict)), [])
 
 
 @pytest.mark.slow

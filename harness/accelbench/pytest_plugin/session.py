@@ -300,7 +300,7 @@ class Session:
             arms=spec.arms,
             fixed=request.fixed,
             problem=request.problem,
-            techniques=self._user_techniques(spec),
+            techniques=techniques_to_send(self._techniques(spec)),
             setting=self.config.setting,
             plan=plan,
         )
@@ -310,13 +310,12 @@ class Session:
         """Return whether a trial's workload or one of its techniques is of a user's own module."""
         if trial not in self._with_user_code:
             spec = next(spec for spec in self.trials.values() if spec.id == trial)
-            workload = self.requests[trial].workload
-            self._with_user_code[trial] = is_user_code(workload.builder) or bool(self._user_techniques(spec))
+            self._with_user_code[trial] = has_user_code(self.requests[trial].workload, self._techniques(spec))
         return self._with_user_code[trial]
 
-    def _user_techniques(self, spec: TrialSpec) -> tuple[Technique, ...]:
-        held = [find_technique(spec.framework, name) for name in self.requests[spec.id].fixed]
-        return user_techniques([*spec.techniques, *held])
+    def _techniques(self, spec: TrialSpec) -> list[Technique]:
+        """Return the techniques that a trial switches and those that it holds at a level."""
+        return [*spec.techniques, *(find_technique(spec.framework, name) for name in self.requests[spec.id].fixed)]
 
     def run(self, *, interrupted: bool) -> Run:
         """Return everything measured so far, as it is stored."""
@@ -421,15 +420,24 @@ def parse_request(
     return MeasureRequest(workload=found, fixed=fixed, problem=problem)
 
 
-def user_techniques(techniques: Sequence[Technique]) -> tuple[Technique, ...]:
-    """Return the techniques that a worker cannot import, and ladders with the user's techniques in them."""
+def techniques_to_send(techniques: Sequence[Technique]) -> tuple[Technique, ...]:
+    """Return the techniques that a worker cannot import: the user's, and ladders after the user's rungs."""
     sent: list[Technique] = []
     for each in techniques:
-        if isinstance(each, Ladder):
-            sent += [*(part for part in techniques_of(each) if is_user_code(part.apply)), each]
-        elif is_user_code(each.apply):
-            sent.append(each)
+        sent += [part for part in parts_of(each) if is_user_code(part.apply)]
+        sent += [each] if isinstance(each, Ladder) else []
     return tuple(sent)
+
+
+def has_user_code(workload: Workload, techniques: Sequence[Technique]) -> bool:
+    """Return whether a workload, a technique or a rung of a ladder is of a user's own module."""
+    functions = [part.apply for each in techniques for part in parts_of(each)]
+    return any(map(is_user_code, [workload.builder, *functions]))
+
+
+def parts_of(technique: Technique) -> list[Technique]:
+    """Return the techniques of a ladder, or the technique itself."""
+    return techniques_of(technique) if isinstance(technique, Ladder) else [technique]
 
 
 def _require_level(technique: Technique, level: str, host: Host) -> None:
