@@ -16,7 +16,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def collected(*arguments: str, folder: Path) -> list[str]:
     """Return the ids of the tests that would run, of modules that ask for no accelerator."""
-    narrowed = "--ignore-glob=*/test_[!mn]*.py", "-k", "test_numpy_threads or bert and amp"
+    narrowed = "--ignore-glob=/*/test_[!mn]*.py", "-k", "test_numpy_threads or bert and amp"
     done = run(*arguments, *narrowed, "--collect-only", "-q", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return [line for line in done.stdout.splitlines() if "::" in line]
@@ -26,7 +26,7 @@ def collected(*arguments: str, folder: Path) -> list[str]:
 def test_a_selection_is_measured_saved_and_left_to_report(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--nosuch-option"\n')
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
-    modules = "--ignore-glob=*/test_[!v]*.py"  # none that asks for an accelerator, which takes seconds
+    modules = "--ignore-glob=/*/test_[!v]*.py"  # none that asks for an accelerator, which takes seconds
     options = "-k", "numpy and row-normalisation", "--accel-budget=0.05", "--accel-visits=1"
     done = run("quick", modules, *options, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -50,7 +50,7 @@ def test_quick_is_the_default_and_leaves_out_what_takes_long(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_selection_of_nothing_but_what_quick_leaves_out_says_so(tmp_path: Path) -> None:
-    done = run("--ignore-glob=*/test_[!m]*.py", "-k", "resnet18 and amp-fp16", folder=tmp_path)
+    done = run("--ignore-glob=/*/test_[!m]*.py", "-k", "resnet18 and amp-fp16", folder=tmp_path)
     assert not (tmp_path / "results").exists()
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
     assert "A quick run leaves out what you selected; put all in place of quick: accelbench run all ..." in done.stderr
