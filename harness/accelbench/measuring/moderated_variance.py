@@ -16,6 +16,7 @@ weighs the same: Hartung and Knapp 2001, "A refined method for the meta-analysis
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,7 +80,7 @@ class VisitPairs:
     @cached_property
     def median(self) -> float:
         """The log speedup of the visit."""
-        return float(np.median(self.log_ratios))
+        return statistics.median(self.log_ratios)
 
     @cached_property
     def variance_of_median(self) -> float:
@@ -87,14 +88,14 @@ class VisitPairs:
         count = len(self.log_ratios)
         if count == 1:
             return 0.0
-        low, high = np.percentile(self.log_ratios, (25, 75))
+        low, _, high = statistics.quantiles(self.log_ratios, method="inclusive")
         deviation = (high - low) / (QUARTILES_APART * (1 - 1 / count) ** FEW_VALUES)
-        return float(MEDIAN_COST * deviation**2 / count)
+        return MEDIAN_COST * deviation**2 / count
 
 
 def variance_within(visits: Sequence[VisitPairs]) -> float:
     """Return the variance that the mean over visits has from their pairs alone."""
-    return float(np.mean([visit.variance_of_median for visit in visits])) / len(visits)
+    return statistics.fmean(visit.variance_of_median for visit in visits) / len(visits)
 
 
 def variance_of_mean(medians: Sequence[float], earlier: Sequence[float] = ()) -> Variance:
@@ -103,7 +104,7 @@ def variance_of_mean(medians: Sequence[float], earlier: Sequence[float] = ()) ->
     With earlier runs it is that between runs, since visits of one run do not show what changes from run to run.
     """
     if earlier:
-        return _variance_between([float(np.mean(medians)), *earlier])
+        return _variance_between([statistics.fmean(medians), *earlier])
     return _variance_between(medians, each_of=len(medians))
 
 
@@ -118,7 +119,7 @@ def prior_of_effects(effects: Sequence[tuple[Sequence[VisitPairs], Sequence[floa
     return fit_prior(
         [variance_of_mean([visit.median for visit in visits], earlier) for visits, earlier in effects],
         within=[variance_within(visits) for visits, _ in effects],
-        visits=float(np.mean([len(visits) for visits, _ in effects])) if effects else 1.0,
+        visits=statistics.fmean(len(visits) for visits, _ in effects) if effects else 1.0,
     )
 
 
@@ -187,7 +188,7 @@ def join_runs(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Pri
     known = _variance_between(medians, each_of=len(medians)), _variance_between(earlier)
     variance = pool(*known, prior.of_mean(len(medians), variance_within(visits)))
     of_distance = replace(variance, value=variance.value * (1 + 1 / len(earlier)))
-    is_apart = abs(np.mean(medians) - np.mean(earlier)) > _spread(of_distance).reach(1, APART)
+    is_apart = abs(statistics.fmean(medians) - statistics.fmean(earlier)) > _spread(of_distance).reach(1, APART)
     return () if is_apart else earlier
 
 
@@ -207,8 +208,8 @@ def judge_visits(
     Where few visits, or runs, lie on both sides of 1, the interval contains 1.
     """
     medians = [visit.median for visit in visits]
-    runs = [float(np.mean(medians)), *joined]
-    centre, within = float(np.mean(runs)), variance_within(visits)
+    runs = [statistics.fmean(medians), *joined]
+    centre, within = statistics.fmean(runs), variance_within(visits)
     variance = pool(variance_of_mean(medians, earlier), prior.of_mean(len(medians), within))
     reach = _spread(variance).reach(1, alpha)
     if within:
