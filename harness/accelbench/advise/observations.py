@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -201,7 +202,7 @@ def _builds(groups: Iterable[np.ndarray]) -> list[VisitPairs]:
 
 
 def _mean_of_medians(groups: Sequence[np.ndarray]) -> float:
-    return float(np.mean([np.median(group) for group in groups]))
+    return statistics.fmean(statistics.median(group.tolist()) for group in groups)
 
 
 def spread_between(trials: Sequence[LogRatios]) -> Spread:
@@ -210,7 +211,7 @@ def spread_between(trials: Sequence[LogRatios]) -> Spread:
     A two-way layout: the residuals of the medians beside an effect of each trial and one of each configuration.
     """
     medians = [
-        (trial, each, float(np.median(ratios)))
+        (trial, each, statistics.median(ratios.tolist()))
         for trial, log_ratios in enumerate(trials)
         for each, ratios in log_ratios.items()
         if len(ratios)
