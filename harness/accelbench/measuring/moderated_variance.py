@@ -90,7 +90,7 @@ class VisitPairs:
             return 0.0
         low, _, high = statistics.quantiles(self.log_ratios, method="inclusive")
         deviation = (high - low) / (QUARTILES_APART * (1 - 1 / count) ** FEW_VALUES)
-        return MEDIAN_COST * deviation**2 / count
+        return float(MEDIAN_COST * deviation**2 / count)
 
 
 def variance_within(visits: Sequence[VisitPairs]) -> float:
