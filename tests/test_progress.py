@@ -73,6 +73,21 @@ def test_tasks_that_are_left_out_or_added_change_the_count(clock: Clock) -> None
     assert [line.split(" ")[0] for line in stream.getvalue().splitlines()] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
 
 
+def test_what_is_left_out_once_its_time_is_over_counts_no_longer_than_that(clock: Clock) -> None:
+    stream = StringIO()
+    progress = Progress(ConsoleScreen(stream), clock=clock)
+    progress.expect({task: Expected(group="x", guess_s=10.0, is_optional=task in "cd") for task in "abcd"})
+    progress.end_optional(25.0)
+    for task in "abc":
+        with progress.measuring(task, task):
+            clock.now_s += 10
+    assert [line.split(" left")[0] for line in stream.getvalue().splitlines()] == [
+        "[1/4] about 25 s",
+        "[2/4] about 15 s",
+        "[3/4] about 10 s",
+    ]
+
+
 def show_tasks(progress: Progress, clock: Clock, *texts: str) -> None:
     progress.expect({number: Expected(group="code", guess_s=1.0) for number in range(len(texts))})
     for number, text in enumerate(texts):

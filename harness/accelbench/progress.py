@@ -64,12 +64,14 @@ class Expected:
     """A task that is still to be done.
 
     ``group`` names the tasks whose parts take about equally long. ``parts`` is the number of parts of this one.
-    ``guess_s`` is the time of a part until a task of the group has been measured.
+    ``guess_s`` is the time of a part until a task of the group has been measured. An optional task is left out once
+    the time for such tasks is over.
     """
 
     group: str
     guess_s: float
     parts: int = 1
+    is_optional: bool = False
 
 
 class Progress:
@@ -91,11 +93,16 @@ class Progress:
         self._total = 0
         self._spent: dict[str, tuple[int, float]] = {}  # parts and seconds so far, by group
         self._guessed_s = 0.0  # of the tasks that are done
+        self._optional_until_s = math.inf
         self._text, self._shown_s = "", 0.0
 
     def expect(self, tasks: Mapping[Any, Expected]) -> None:
         """Set the tasks that are to be done."""
         self._left, self._total = dict(tasks), len(tasks)
+
+    def end_optional(self, until_s: float) -> None:
+        """Expect no optional task to begin after this time of the clock."""
+        self._optional_until_s = until_s
 
     def leave_out(self, task: Hashable) -> None:
         """Expect a task no longer."""
@@ -127,10 +134,14 @@ class Progress:
         start_s = self._clock()
         number = f"[{self._total - len(self._left) + 1:>{len(str(self._total))}}/{self._total}]"
         this_s = self.expected_s(task)
-        others_s = sum(map(self.expected_s, self._left)) - this_s
+        others = {name: each for name, each in self._left.items() if name != task}
+        optional_s = sum(self.expected_s(name) for name, each in others.items() if each.is_optional)
+        needed_s = sum(map(self.expected_s, others)) - optional_s
 
         def line(*phase: str) -> str:
-            left_s = others_s + max(this_s - (self._clock() - start_s), 0.0)
+            now_s = self._clock()
+            left_s = needed_s + max(this_s - (now_s - start_s), 0.0)
+            left_s += min(optional_s, max(self._optional_until_s - now_s - left_s, 0.0))
             return " · ".join([f"{number} about {minutes(left_s)} left", text, *phase])
 
         self._show_task(line(), text)

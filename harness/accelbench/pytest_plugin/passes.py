@@ -35,6 +35,7 @@ from accelbench.measuring.visits import (
 from accelbench.pytest_plugin.collection import TrialSpec
 from accelbench.pytest_plugin.earlier_runs import EarlierRuns
 from accelbench.pytest_plugin.options import this_machine
+from accelbench.pytest_plugin.session import SURE_VISITS
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.reasons import Reason, first_line, reason, reason_of
 from accelbench.schema.result import WORKER_LOST, ArmRecord, TrialRecord, Visit
@@ -43,7 +44,6 @@ from accelbench.text import cross
 if TYPE_CHECKING:
     from accelbench.pytest_plugin.session import Session
 
-SURE_VISITS = 2  # of every trial; later ones leave out what is settled
 REPEATED_SHARE = 0.2  # of all visits at most, to replace odd ones
 
 Case = tuple[str, dict[str, str | int | float | bool], dict[str, str]]  # workload, its options, levels held
@@ -142,7 +142,8 @@ class Passes:
         self._latency = CoreLatency(() if session.config.rehearse else cores_of_this_process())
         self._joined: dict[str, MeasuredTrial] = {}  # from the visits so far
         self._known_prior: Prior | None = None
-        self._began_s = time.monotonic()
+        self._narrows_until_s = time.monotonic() + session.config.narrowing_s
+        session.progress.end_optional(self._narrows_until_s)
         self._cut_short: set[str] = set()  # trials whose intervals there was no time to narrow
 
     def measure_until_interrupted(self, specs: Sequence[TrialSpec]) -> None:
@@ -281,7 +282,7 @@ class Passes:
 
     @property
     def _has_no_time_to_narrow(self) -> bool:
-        return time.monotonic() - self._began_s > self.session.config.narrowing_s
+        return time.monotonic() > self._narrows_until_s
 
     def _visit(self, spec: TrialSpec, settled: Sequence[Contrast], *, is_repetition: bool) -> None:
         """Visit a trial, without its settled contrasts, and keep what was measured in the journal.
@@ -313,6 +314,9 @@ class Passes:
         self._known_prior = None
         if self.session.journal:
             self.session.journal.append(visit)
+        if not may_go_on(self.session.trial_of(spec), self._measured_visits(spec.id)):
+            for later in range(number + 1, self.session.config.plan.visits):
+                self.session.progress.leave_out((spec.id, later))
 
     def _now_s(self) -> float:
         """Return the seconds since the run began."""

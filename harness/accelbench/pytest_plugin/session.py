@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # loaded when the first trial is measured: most pytest sessio
     from accelbench.pytest_plugin.passes import Case, JournaledVisit, MeasuredTrial, Passes
 
 UNFINISHED_STATUS = 75  # EX_TEMPFAIL of sysexits.h: come again later; pytest and accelbench use it for nothing else
+SURE_VISITS = 2  # of every trial; later ones leave out what is settled
 USUAL_SHARE = 1.5  # an arm takes about this multiple of its budget: builds and checks add, early verdicts save
 
 
@@ -374,6 +375,7 @@ class Session:
             group=trial.partition("::")[0],
             guess_s=USUAL_SHARE * plan.budget_s / plan.visits,
             parts=self.arms[trial],
+            is_optional=number >= SURE_VISITS,
         )
         self.progress.add((trial, number), expected)
 
