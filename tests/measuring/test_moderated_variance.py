@@ -20,6 +20,7 @@ from accelbench.measuring.moderated_variance import (
     join_runs,
     judge_visits,
     pool,
+    prior_of_effects,
     variance_of_mean,
     variance_within,
 )
@@ -254,6 +255,28 @@ def test_runs_that_are_joined_miss_no_more_often(between_runs: float, earlier: i
     assert misses[1] < max(misses[0], 0.01) + LUCK
     narrower = np.median([each.half_width for each in joined]) / np.median([each.half_width for each in alone])
     assert narrower < 1.1 / math.sqrt(1 + earlier)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("earlier", [1, 2, 5])
+def test_the_interval_of_joined_runs_is_not_that_of_their_few_pairs(earlier: int) -> None:
+    random = np.random.default_rng(3)
+    misses = []
+    for _ in range(20):
+        deviations = 0.01 * np.sqrt(4 / random.chisquare(4, 150))
+        effects = []
+        for deviation in deviations:
+            centres = random.normal(0.0, deviation, (1 + earlier, 2))
+            pairs = centres[..., None] + random.normal(0.0, 5 * deviation, (1 + earlier, 2, 2))  # two a visit
+            run, *before = [[VisitPairs(builds=(tuple(visit),)) for visit in visits] for visits in pairs.tolist()]
+            effects.append((run, [float(np.mean([visit.median for visit in visits])) for visits in before]))
+        prior = prior_of_effects(effects)
+        for run, before in effects:
+            joined = join_runs(run, before, prior)
+            found = judge_visits(run, prior=prior, alpha=0.01, noise=0.0, earlier=before, joined=joined)
+            misses.append(not found.low <= 1 <= found.high)
+    assert np.mean(misses) < 0.01 + LUCK
+    assert earlier == 1 or np.mean(misses) > 0.01 / 4  # it is not much wider than it claims
 
 
 def test_the_mean_of_runs_that_show_the_same_is_the_effect() -> None:

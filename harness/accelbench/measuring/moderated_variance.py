@@ -31,6 +31,7 @@ MEDIAN_COST = math.pi / 2  # the variance of a median over that of a mean, of no
 # The mean distance between the quartiles of n normal values of deviation 1 is 1.349 (1 - 1/n)^1.3, within 6 %.
 QUARTILES_APART, FEW_VALUES = 1.349, 1.3
 APART = 0.01  # how seldom a run that shows the same as earlier ones is taken to lie apart from them
+ENOUGH_RUNS = 2  # that have joined, to show by themselves how much runs differ
 FEW_SIDES = 4  # values, of which all must lie on one side of 1 for an interval that does
 FEWEST_OF_TREND = 10  # effects, below which their variances within visits are not looked at
 _SERIES_FROM = 10.0  # where the asymptotic series of the digamma and trigamma functions are exact to 1e-10
@@ -204,15 +205,16 @@ def judge_visits(
     """Judge an effect by the medians of its visits, by Student's t with the moderated variance.
 
     ``earlier`` are the log speedups of earlier runs, ``joined`` those whose mean with this run's is the effect. The
-    interval is at least as wide as what the pairs within visits explain, of which there are many more than visits.
-    Where few visits, or runs, lie on both sides of 1, the interval contains 1.
+    interval is at least as wide as what the pairs within visits explain, of which there are many more than visits;
+    from three runs on, what differs between them contains that. Where few visits, or runs, lie on both sides of 1, the
+    interval contains 1.
     """
     medians = [visit.median for visit in visits]
     runs = [statistics.fmean(medians), *joined]
     centre, within = statistics.fmean(runs), variance_within(visits)
     variance = pool(variance_of_mean(medians, earlier), prior.of_mean(len(medians), within))
     reach = _spread(variance).reach(1, alpha)
-    if within:
+    if within and len(joined) < ENOUGH_RUNS:
         pairs_beyond_first = sum(len(visit.log_ratios) - 1 for visit in visits)
         reach = max(reach, _spread(Variance(value=within, freedom=pairs_beyond_first)).reach(1, alpha))
     reach /= math.sqrt(len(runs))

@@ -15,7 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.measuring.moderated_variance import Prior, VisitPairs, join_runs, judge_visits, prior_of_effects
+from accelbench.measuring.moderated_variance import (
+    ENOUGH_RUNS,
+    Prior,
+    VisitPairs,
+    join_runs,
+    judge_visits,
+    prior_of_effects,
+)
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.schema.reasons import Reason, reason
@@ -46,10 +53,9 @@ class MeasuredVisit:
 
 SURE_TIMES = 1.3  # the width of an interval at which a verdict must hold to be final
 HOPED_TIMES = 0.8  # the width that another visit leaves after three: √¾, and Student's t of one more degree of freedom
-# The same two where earlier runs have joined: what differs between runs is then most of the width, and another visit of
-# this one moves little.
+# The same two where enough earlier runs have joined: what differs between runs is then most of the width, and another
+# visit of this one moves little.
 SURE_TIMES_JOINED, HOPED_TIMES_JOINED = 1.1, 0.95
-ENOUGH_RUNS = 2  # that have joined, after which that is so
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
