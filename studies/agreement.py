@@ -4,6 +4,7 @@ Every two runs of one machine are compared in every effect that both measured. G
 them. The runs that were made before trials were measured in visits stand beside them, unless --before names others. A
 run in visits joins earlier ones, so intervals of neighbouring runs rest on the same data in part. Therefore the newest
 six runs are also joined three and three, in every way, and halves are compared that have no run in common.
+The newest four are judged again as a run is today, each with the runs before it.
 A second table has the effects of the newest of these runs beside those of the newest run given. The tables are printed;
 with --write they are put into studies/interval_evaluation.md.
 """
@@ -22,6 +23,7 @@ from statistics import fmean, median
 
 from accelbench.errors import BadInput
 from accelbench.measuring.moderated_variance import VisitPairs, join_runs, judge_visits, prior_of_effects
+from accelbench.pytest_plugin.earlier_runs import MOST_RUNS
 from accelbench.results import Result, find_results
 from accelbench.results.tradeoffs import noise_of
 from accelbench.schema.result import Effect
@@ -33,6 +35,7 @@ PAGE = Path(__file__).with_name("interval_evaluation.md")
 RESULTS = PAGE.parents[1] / "results"
 # The files up to this number in these folders, from the time when a trial was measured in one stretch.
 IN_ONE_STRETCH = {"amd-epyc-2c-24g-6aaf2b": 10, "amd-epyc-2c-24g-a1550a": 10}
+NEWEST = 4  # runs that are judged again
 HALF = 3  # runs that are joined, and held against as many others
 ALPHA = 0.01  # of an interval
 HEAD = (
@@ -100,6 +103,17 @@ def count_agreement_of_halves(results: Sequence[Result]) -> Iterator[Agreement]:
             first = [half for half in combinations(newest, HALF) if newest[0] in half]  # the others are their rests
             halves = [(_join(half), _join([each for each in newest if each not in half])) for half in first]
             yield _agreement(machine, len(newest), halves, list(chain(*halves)))
+
+
+def count_agreement_judged_again(results: Sequence[Result]) -> Iterator[Agreement]:
+    """Yield how well each machine's newest four runs agree if they are judged as a run is today, with those before."""
+    for machine in dict.fromkeys(result.run.machine for result in results):
+        runs = [result for result in results if result.run.machine == machine and _is_in_visits(result)]
+        runs.sort(key=lambda result: result.number or 0)
+        ends = range(max(MOST_RUNS + 1, len(runs) - NEWEST + 1), len(runs) + 1)
+        judged = [_join(runs[end - MOST_RUNS - 1 : end]) for end in ends]
+        if len(judged) > 1:
+            yield _agreement(machine, len(judged), list(combinations(judged, 2)), judged)
 
 
 def _is_in_visits(result: Result) -> bool:
@@ -240,6 +254,7 @@ def main() -> None:
         groups = {"before": list(count_agreement(before))}
         if after:
             groups["after"] = list(count_agreement(after))
+            groups["newest, judged again"] = list(count_agreement_judged_again(after))
             groups["three joined against three others"] = list(count_agreement_of_halves(after))
     except BadInput as error:
         sys.exit(f"studies.agreement: {error}")

@@ -14,7 +14,14 @@ from accelbench.errors import BadInput
 from accelbench.results import find_results
 from accelbench.schema.result import VisitEffect
 from studies import agreement
-from studies.agreement import Agreement, count_agreement, count_agreement_of_halves, find_runs, table
+from studies.agreement import (
+    Agreement,
+    count_agreement,
+    count_agreement_judged_again,
+    count_agreement_of_halves,
+    find_runs,
+    table,
+)
 
 
 def _save(folder: Path, number: int, *effects: tuple[float, float, float | None, str], **fields: Any) -> Path:
@@ -98,11 +105,25 @@ def test_halves_of_six_runs_are_joined_and_held_against_each_other(tmp_path):
     assert found.half_width < 0.05
 
 
+def test_the_newest_four_are_judged_again_with_the_five_before_each(tmp_path):
+    for number in range(1, 9):
+        _save_in_visits(tmp_path, number, 0.2 + number / 1000, -0.3)
+    (few,) = count_agreement_judged_again(find_results(tmp_path).results)
+    _save_in_visits(tmp_path, 9, 0.2, -0.3)
+    _save_in_visits(tmp_path, 10, 0.2, -0.3)
+    (found,) = count_agreement_judged_again(find_results(tmp_path).results)
+    assert [(each.runs, each.pairs, each.disjoint, each.comparisons, each.decided) for each in (few, found)] == [
+        (3, 6, 0, 6, 6),
+        (4, 12, 0, 8, 8),
+    ]
+
+
 def test_fewer_than_six_runs_in_visits_have_no_halves(tmp_path):
     _save(tmp_path, 1, (2.0, 1.9, 2.1, "faster"))
     for number in range(2, 7):
         _save_in_visits(tmp_path, number, 0.2, -0.3)
     assert list(count_agreement_of_halves(find_results(tmp_path).results)) == []
+    assert list(count_agreement_judged_again(find_results(tmp_path).results)) == []
 
 
 def test_runs_of_other_machines_or_of_other_sizes_are_not_compared(tmp_path):
