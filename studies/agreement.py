@@ -96,9 +96,8 @@ def count_agreement(results: Sequence[Result]) -> Iterator[Agreement]:
 
 def count_agreement_of_halves(results: Sequence[Result]) -> Iterator[Agreement]:
     """Yield how well halves of each machine's newest runs agree that have no run in common; none of fewer than six."""
-    for machine in dict.fromkeys(result.run.machine for result in results):
-        runs = [result for result in results if result.run.machine == machine and _is_in_visits(result)]
-        newest = sorted(runs, key=lambda result: result.number or 0)[-2 * HALF :]
+    for machine, runs in _runs_in_visits(results).items():
+        newest = runs[-2 * HALF :]
         if len(newest) == 2 * HALF:
             first = [half for half in combinations(newest, HALF) if newest[0] in half]  # the others are their rests
             halves = [(_join(half), _join([each for each in newest if each not in half])) for half in first]
@@ -107,17 +106,20 @@ def count_agreement_of_halves(results: Sequence[Result]) -> Iterator[Agreement]:
 
 def count_agreement_judged_again(results: Sequence[Result]) -> Iterator[Agreement]:
     """Yield how well each machine's newest four runs agree if they are judged as a run is today, with those before."""
-    for machine in dict.fromkeys(result.run.machine for result in results):
-        runs = [result for result in results if result.run.machine == machine and _is_in_visits(result)]
-        runs.sort(key=lambda result: result.number or 0)
+    for machine, runs in _runs_in_visits(results).items():
         ends = range(max(MOST_RUNS + 1, len(runs) - NEWEST + 1), len(runs) + 1)
         judged = [_join(runs[end - MOST_RUNS - 1 : end]) for end in ends]
         if len(judged) > 1:
             yield _agreement(machine, len(judged), list(combinations(judged, 2)), judged)
 
 
-def _is_in_visits(result: Result) -> bool:
-    return any(effect.visits for effect in _effects(result).values())
+def _runs_in_visits(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return each machine's runs whose trials were measured in visits, the oldest first."""
+    found: dict[str, list[Result]] = {}
+    for result in sorted(results, key=lambda result: result.number or 0):
+        if any(effect.visits for effect in _effects(result).values()):
+            found.setdefault(result.run.machine, []).append(result)
+    return found
 
 
 def _join(results: Sequence[Result]) -> dict[str, Effect]:

@@ -134,9 +134,9 @@ class Progress:
         start_s = self._clock()
         number = f"[{self._total - len(self._left) + 1:>{len(str(self._total))}}/{self._total}]"
         this_s = self.expected_s(task)
-        others = {name: each for name, each in self._left.items() if name != task}
-        optional_s = sum(self.expected_s(name) for name, each in others.items() if each.is_optional)
-        needed_s = sum(map(self.expected_s, others)) - optional_s
+        others_s = {other: self.expected_s(other) for other in self._left if other != task}
+        optional_s = sum(other_s for other, other_s in others_s.items() if self._left[other].is_optional)
+        needed_s = sum(others_s.values()) - optional_s
 
         def line(*phase: str) -> str:
             now_s = self._clock()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
 
 from accelbench.core import Contrast, Trial, annotate
 from accelbench.errors import AccelbenchError, Unavailable
@@ -35,14 +34,11 @@ from accelbench.measuring.visits import (
 from accelbench.pytest_plugin.collection import TrialSpec
 from accelbench.pytest_plugin.earlier_runs import EarlierRuns
 from accelbench.pytest_plugin.options import this_machine
-from accelbench.pytest_plugin.session import SURE_VISITS
+from accelbench.pytest_plugin.session import SURE_VISITS, Session
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.reasons import Reason, first_line, reason, reason_of
 from accelbench.schema.result import WORKER_LOST, ArmRecord, TrialRecord, Visit
 from accelbench.text import cross
-
-if TYPE_CHECKING:
-    from accelbench.pytest_plugin.session import Session
 
 REPEATED_SHARE = 0.2  # of all visits at most, to replace odd ones
 
@@ -296,7 +292,8 @@ class Passes:
         spent_before = self.session.spending.total()
         levels = " ".join("/".join(arm.values()) for arm in spec.arms)
         shown = f"{request} · {cross(spec.arms[0])} {levels}"
-        trial = next_visit(self.session.trial_of(spec), [visit.measured for visit in known], number, settled)
+        whole = self.session.trial_of(spec)
+        trial = next_visit(whole, [visit.measured for visit in known], number, settled)
         begun_s, before = self._now_s(), self._states.read()
         with self.session.progress.measuring((spec.id, number), shown) as show_phase:
             result = self._retry_after_crash(trial, show_phase)
@@ -314,7 +311,7 @@ class Passes:
         self._known_prior = None
         if self.session.journal:
             self.session.journal.append(visit)
-        if not may_go_on(self.session.trial_of(spec), self._measured_visits(spec.id)):
+        if not may_go_on(whole, [each.measured for each in self.session.visits[spec.id]]):
             for later in range(number + 1, self.session.config.plan.visits):
                 self.session.progress.leave_out((spec.id, later))
 
