@@ -265,7 +265,7 @@ def _read_cache(path: Path) -> _Files | None:
             files = pd.DataFrame(stored["files"], columns=[*_FILE_COLUMNS])
             return _Files(
                 files=files.assign(taken=pd.to_datetime(files["taken"], utc=True, format="ISO8601")),
-                observations=set_types(table.to_pandas()),
+                observations=table.to_pandas(),  # which restores the types
                 unmeasured=pd.DataFrame(stored["unmeasured"], columns=[*UNMEASURED_COLUMNS]),
             )
     return None
