@@ -8,8 +8,9 @@ import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench import ArrayProgram
 from accelbench.core import Setting, find_workload
 from accelbench.errors import Unavailable
-from accelbench.explain.array_profile import ArrayPass, RecordingArray, profile_array_program, profile_workload
+from accelbench.explain.array_profile import ArrayPass, profile_array_program, profile_workload
 from accelbench.explain.parts import plan_parts
+from accelbench.explain.recording_array import RecordingArray, RecordingNamespace
 
 
 def step(xp, left, right):
@@ -45,6 +46,15 @@ def test_a_recorded_program_computes_the_same() -> None:
         "assignment": 1,
         "sum": 1,
     }
+
+
+def test_methods_parts_by_arrays_and_new_arrays_are_operations_too() -> None:
+    recorder = ArrayPass()
+    array = RecordingArray.of(np.arange(12.0).reshape(3, 4), recorder)
+    xp = RecordingNamespace(np, recorder)
+    made = xp.zeros(4) + array.astype(np.float32).T.reshape(-1)[:4] + array[[0, 2]].sum(axis=0) + array[0].copy()
+    assert isinstance(made, RecordingArray)
+    assert recorder.calls == {"zeros": 1, "astype": 1, "indexing": 1, "copy": 1, "add.reduce": 1, "add": 3}
 
 
 def test_every_operation_has_its_operations_and_bytes() -> None:

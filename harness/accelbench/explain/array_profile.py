@@ -1,7 +1,4 @@
-"""A pass of a NumPy program or workload over arrays that record what is done with them, and one under cProfile.
-
-cProfile sees calls of functions and no operators: ``a * b`` is none. So the arrays themselves record every operation.
-"""
+"""A pass of a NumPy program or workload over recording arrays, which time every operation, and one under cProfile."""
 
 from __future__ import annotations
 
@@ -27,6 +24,7 @@ from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
+from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, strip, watch
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.arrays.libraries import ArrayLibrary, change_libraries, find_library
 from accelbench.workloads.arrays.user_program import build_array_program
@@ -78,7 +76,7 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
     def run(step_s: float) -> ArrayPass:
         found = ArrayPass(whole_s=step_s)
         copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
-        program.step(xp, *(RecordingArray.of(each, found) for each in copies))
+        program.step(RecordingNamespace(xp, found), *(RecordingArray.of(each, found) for each in copies))
         return found
 
     with arm.enter():
@@ -126,20 +124,29 @@ class ArrayPass(ProfilerPass):
         for counted in (self.seconds, self.calls, self.moved_bytes, self.operations, self.precisions):
             counted.clear()
 
-    def watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function whose calls are recorded as one operation each, and whose results record what follows."""
+    def call(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Any:
+        """Record a call as one operation."""
+        plain, by_name = strip(arguments), strip(dict(named))
+        with self._record(name, [*tree_leaves(plain)]) as results:
+            result = function(*plain, **by_name)
+            results += tree_leaves(result)
+        return tree_map(result, lambda part: RecordingArray.of(part, self))
 
-        def watched(*arguments: Any, **named: Any) -> Any:
-            plain, by_name = tree_map(arguments, _strip), tree_map(named, _strip)
-            with self.record(name, [*tree_leaves(plain)]) as results:
-                result = function(*plain, **by_name)
-                results += tree_leaves(result)
-            return tree_map(result, lambda part: RecordingArray.of(part, self))
+    def view(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Record nothing: Python makes the view, and no byte moves."""
+        return RecordingArray.of(function(*strip(arguments), **strip(dict(named))), self)
 
-        return watched
+    def assign(self, array: Any, place: Any, value: Any) -> None:
+        """Record an assignment, whose bytes are those of the value."""
+        target, place, value = strip((array, place, value))
+        with self._record("assignment", [value]) as results:
+            target[place] = value
+            results.append(value)
 
     @contextmanager
-    def record(self, name: str, arrays: list[Any]) -> Iterator[list[Any]]:
+    def _record(self, name: str, arrays: list[Any]) -> Iterator[list[Any]]:
         """Record an operation on arrays, unless it is part of another one; the caller adds the results to the list."""
         self.depth += 1
         start_s = time.perf_counter()
@@ -164,52 +171,6 @@ class ArrayPass(ProfilerPass):
         self.precisions.setdefault(name, next(iter(kinds), ""))
 
 
-class RecordingArray(np.ndarray):
-    """An array that records what is done with it, in the pass to which it belongs."""
-
-    recorder: ArrayPass
-
-    @classmethod
-    def of(cls, part: Any, recorder: ArrayPass) -> Any:
-        """Return a view of an array that records; anything else as it is."""
-        if not isinstance(part, np.ndarray) or isinstance(part, cls):
-            return part
-        recording = part.view(cls)
-        recording.recorder = recorder
-        return recording
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.recorder = getattr(source, "recorder", None) or ArrayPass()
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
-        """Run a universal function and record it."""
-        plain = [_strip(each) for each in inputs]
-        if out:
-            named["out"] = tuple(_strip(each) for each in out)
-        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        with self.recorder.record(name, plain) as results:
-            result = getattr(ufunc, method)(*plain, **named)
-            results += tree_leaves(result)
-        if out:
-            return out[0] if len(out) == 1 else out
-        return tree_map(result, lambda part: RecordingArray.of(part, self.recorder))
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Run a function of NumPy's and record it."""
-        return self.recorder.watch(function.__name__, function)(*args, **kwargs)
-
-    def __setitem__(self, place: Any, value: Any) -> None:
-        value, place = _strip(value), tree_map(place, _strip)
-        target = self.view(np.ndarray)
-        with self.recorder.record("assignment", [value]) as results:
-            target[place] = value
-            results.append(value)
-
-
-def _strip(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, RecordingArray) else value
-
-
 def _record_library(recorder: ArrayPass, library: ArrayLibrary) -> ArrayLibrary:
     """Return an array library whose arrays, random numbers, image functions and fused kernels are recorded."""
 
@@ -217,16 +178,16 @@ def _record_library(recorder: ArrayPass, library: ArrayLibrary) -> ArrayLibrary:
         return RecordingArray.of(library.send(array), recorder)
 
     def uniform(seed: int) -> Callable[[tuple[int, ...]], Any]:
-        return recorder.watch("random", library.uniform(seed))
+        return watch("random", library.uniform(seed), recorder)
 
     def find_images() -> Any:
         images = library.find_images()
         names = [name for name in dir(images) if not name.startswith("_")]
-        return SimpleNamespace(**{name: recorder.watch(name, getattr(images, name)) for name in names})
+        return SimpleNamespace(**{name: watch(name, getattr(images, name), recorder) for name in names})
 
     def fuse(name: str, formula: Callable[..., Any], element: str) -> Callable[..., Any]:
         assert library.fuse is not None
-        return recorder.watch(f"{name}, fused", library.fuse(name, formula, element))
+        return watch(f"{name}, fused", library.fuse(name, formula, element), recorder)
 
     return replace(
         library, send=send, uniform=uniform, find_images=find_images, fuse=None if library.fuse is None else fuse

@@ -120,6 +120,13 @@ KERAS_CAUSES_BY_PART = CAUSES_BY_PART | {
     ),
 }
 ARRAY_CAUSES_BY_PART = CAUSES_BY_PART | {
+    "interpreter": Cause(
+        code="interpreter-bound",
+        what="Python takes {share} of the time between {calls} array operations: with these alone, done again from a "
+        "recording, it is gone{functions}",
+        advice="compute with larger arrays in fewer calls, or compile the loop, as Numba does",
+        recipe="@numba.njit  # on the function with the loop",
+    ),
     "float64": replace(
         CAUSES_BY_PART["float64"],
         advice="keep the arrays in float32, if the result is exact enough",
@@ -156,7 +163,8 @@ def find_causes(
     found = [*_find_in_parts(profile, parts), *_find_in_compilation(profile, parts)]
     if profile.framework == "numpy" or "float64" not in {cause.code for cause in found}:
         found += _find_bounds(profile, [*ceilings], least)
-    found += _find_in_interpreter(profile)
+    if not any(part.name == "interpreter" and part.share for part in parts):
+        found += _find_in_interpreter(profile)
     return sorted(found, key=lambda cause: cause.share.share if cause.share else 0.0, reverse=True)
 
 
@@ -192,6 +200,8 @@ def _collect_facts(profile: Profile, part: StepPart) -> dict[str, Any]:
         "larger_batch": part.levels.get("batch_size"),
         "batch_size": profile.batch_size,
         "small_calls": _describe_small_calls(profile),
+        "calls": count(round(profile.calls)),
+        "functions": _list_after_colon(_list_functions(profile)),
     }
 
 
@@ -302,15 +312,17 @@ def _find_in_interpreter(profile: Profile) -> Iterator[Cause]:
     share = profile.outside
     if profile.framework != "numpy" or share is None or share.low < BOUND:
         return
-    functions = [each.name for each in profile.operators if ".py:" in each.name]
-    yield Cause(
-        code="interpreter-bound",
+    yield replace(
+        ARRAY_CAUSES_BY_PART["interpreter"],
         share=share,
         what=f"{format_share(share)} of the time lies outside of array operations, by profile: in Python, and in "
-        f"starting {count(round(profile.calls))} operations{_list_after_colon(functions)}",
-        advice="compute with larger arrays in fewer calls, or compile the loop, as Numba does",
-        recipe="@numba.njit  # on the function with the loop",
+        f"starting {count(round(profile.calls))} operations{_list_after_colon(_list_functions(profile))}",
     )
+
+
+def _list_functions(profile: Profile) -> list[str]:
+    """Return the program's own functions, with their lines, among the operators of a profile of arrays."""
+    return [each.name for each in profile.operators if ".py:" in each.name]
 
 
 def plan_remedies(profile: Profile, parts: Sequence[StepPart], causes: Sequence[Cause]) -> list[tuple[str, Levels]]:

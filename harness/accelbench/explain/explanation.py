@@ -27,6 +27,7 @@ PARTS = {
     "readings": "reading numbers out of tensors",
     "copies": "copying tensors",
     "anomaly": "anomaly mode",
+    "interpreter": "Python between operations",
     "float64": "float64 in place of float32",
     "compiled": "torch.compile",
     "batch": "what a larger batch saves",

@@ -34,6 +34,20 @@ def build_keras_without(build: Callable[[], Any], setting: Setting, options: Any
     return keras_program.build_without(build, setting, options, taken_off=taken_off)
 
 
+def build_arrays_without(
+    build: Callable[[], Any],
+    setting: Setting,
+    *,
+    array_library: str = "numpy",
+    dtype: str = "float64",
+    taken_off: str = "none",
+) -> Arm:
+    """Return the arm of an array program without the part that ``taken_off`` names; see ``array_replay``."""
+    from accelbench.explain import array_replay  # in a worker, too
+
+    return array_replay.build_without(build, setting, array_library=array_library, dtype=dtype, taken_off=taken_off)
+
+
 def _take_off(build: Build, level: str) -> Arm:
     return build(taken_off=level)
 
@@ -52,9 +66,10 @@ ABLATION = Technique(
 
 
 # By the framework of the programs of which parts are taken off: the technique that does it, and what builds the arm.
-ABLATIONS = {
+ABLATIONS: dict[str, tuple[Technique, Callable[..., Arm]]] = {
     "torch": (ABLATION, build_without),
     "tensorflow": (replace(ABLATION, framework="tensorflow"), build_keras_without),
+    "numpy": (replace(ABLATION, framework="numpy"), build_arrays_without),
 }
 
 
@@ -119,6 +134,10 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
 
 
 def _list_ablations(profile: Profile) -> Iterator[str]:
+    if profile.framework == "numpy":
+        if _may_matter(profile.outside):
+            yield "interpreter"
+        return
     yield "input"
     if profile.device != "cpu" and profile.framework == "torch":
         yield "transfer"
