@@ -138,6 +138,34 @@ def test_operators_far_from_every_ceiling_bind_by_neither():
     assert codes_of(operators=(small,)) == []
 
 
+def an_array_program(outside):
+    function = OperatorTime(name="step (waves.py:3)", calls=1, seconds=0.01, share=StepShare(share=0.1, low=0, high=1))
+    return a_profile(framework="numpy", outside=StepShare(share=outside, low=outside, high=1), operators=(function,))
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([], ["70 % (70 % to 100 %) of the time lies outside of array operations, by profile"]),
+        ([a_part("interpreter", 2.0, 1.8, 2.5)], ["Python takes 50 % (44 % to 60 %) of the time"]),
+        ([a_part("interpreter", 1.01, 0.99, 1.03)], []),  # the pairs know better than the profile
+    ],
+)
+def test_what_python_costs_an_array_program_is_said_by_pairs_and_by_profile_only_without_them(parts, expected):
+    causes = find_causes(an_array_program(0.7), parts, CEILINGS)
+    assert [cause.code for cause in causes] == ["interpreter-bound"] * len(expected)
+    for cause, beginning in zip(causes, expected, strict=True):
+        assert cause.what.startswith(beginning)
+        assert "step (waves.py:3)" in cause.what
+
+
+@pytest.mark.parametrize(("outside", "expected"), [(0.01, []), (0.3, ["interpreter"])])
+def test_python_is_taken_off_an_array_program_in_which_it_may_matter(outside, expected):
+    names = [name for name, _ in plan_parts(an_array_program(outside))]
+    assert [name for name in names if name == "interpreter"] == expected
+    assert "input" not in names
+
+
 def test_only_what_a_program_does_is_taken_off():
     assert [name for name, _ in plan_parts(a_profile())] == ["input", "batch"]
     names = [
