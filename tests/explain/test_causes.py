@@ -159,6 +159,23 @@ def test_what_python_costs_an_array_program_is_said_by_pairs_and_by_profile_only
         assert "step (waves.py:3)" in cause.what
 
 
+@pytest.mark.parametrize(
+    ("name", "calls", "expected"),
+    [
+        ("multiply", 100_000, ["launch-bound"]),
+        ("multiply", 1_000, []),
+        ("assignment", 100_000, []),
+        ("step (waves.py:3)", 100_000, []),  # a function of the program's own
+    ],
+)
+def test_array_operations_that_are_so_small_that_starting_them_takes_much_of_the_time_are_named(name, calls, expected):
+    operators = (OperatorTime(name=name, calls=calls, seconds=0.06, share=StepShare(share=0.6, low=0.5, high=0.7)),)
+    causes = find_causes(a_profile(framework="numpy", launch_s=5e-7, operators=operators), [], [])
+    assert [cause.code for cause in causes] == expected
+    for cause in causes:
+        assert cause.what.startswith("starting 100,000 array operations takes at least 50 % of the time, by profile")
+
+
 @pytest.mark.parametrize(("outside", "expected"), [(0.01, []), (0.3, ["interpreter"])])
 def test_python_is_taken_off_an_array_program_in_which_it_may_matter(outside, expected):
     names = [name for name, _ in plan_parts(an_array_program(outside))]

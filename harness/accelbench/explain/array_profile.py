@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import cProfile
+import operator
 import pstats
 import time
+import timeit
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,6 +36,7 @@ STEPS = 3, 200  # to time one: at least, at most
 LONGEST_S = 10.0
 OUTSIDE = 0.2  # share of the time outside of array operations, from which functions of the program are listed
 FUNCTIONS = 5
+LAUNCHES = 2000  # operations that are timed to see what starting one takes
 PRECISIONS = {"float32": "fp32", "float64": "fp64"}
 PRODUCTS = ("matmul", "dot", "tensordot", "vdot", "inner")
 
@@ -99,6 +102,7 @@ def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
         items=float(arm.items),
         operators=(*operations, *functions),
         outside=StepShare.of([each.outside for each in passes]),
+        launch_s=_time_launch(),
         float64=StepShare.sum_of(each.share for each in operations if each.precision == "fp64"),
         threads=max((pool["num_threads"] for pool in pools), default=1),
         cores=joblib.cpu_count(),
@@ -107,6 +111,12 @@ def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
         blind="numbers that are taken out of arrays, and what is done with them, count as Python; recording adds some "
         "microseconds to every operation",
     )
+
+
+def _time_launch() -> float:
+    """Return the seconds that an operation takes on arrays of one element, of which nearly all is starting it."""
+    one = np.ones(1)
+    return min(timeit.repeat(lambda: one + one, number=LAUNCHES, repeat=5)) / LAUNCHES
 
 
 @dataclass
@@ -129,9 +139,7 @@ class ArrayPass(ProfilerPass):
     ) -> Any:
         """Record a call as one operation."""
         plain, by_name = strip(arguments), strip(dict(named))
-        with self._record(name, [*tree_leaves(plain)]) as results:
-            result = function(*plain, **by_name)
-            results += tree_leaves(result)
+        result = self._time(name, partial(function, *plain, **by_name), [*tree_leaves(plain)])
         return tree_map(result, lambda part: RecordingArray.of(part, self))
 
     def view(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -139,24 +147,22 @@ class ArrayPass(ProfilerPass):
         return RecordingArray.of(function(*strip(arguments), **strip(dict(named))), self)
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
-        """Record an assignment, whose bytes are those of the value."""
+        """Record an assignment, whose bytes are those of the value, read and written."""
         target, place, value = strip((array, place, value))
-        with self._record("assignment", [value]) as results:
-            target[place] = value
-            results.append(value)
+        self._time("assignment", partial(operator.setitem, target, place, value), [value, value])
 
-    @contextmanager
-    def _record(self, name: str, arrays: list[Any]) -> Iterator[list[Any]]:
-        """Record an operation on arrays, unless it is part of another one; the caller adds the results to the list."""
+    def _time(self, name: str, operation: Callable[[], Any], arrays: list[Any]) -> Any:
+        """Do an operation on arrays, and record it unless it is part of another one."""
         self.depth += 1
         start_s = time.perf_counter()
-        results: list[Any] = []
         try:
-            yield results
+            result = operation()
         finally:
+            spent_s = time.perf_counter() - start_s
             self.depth -= 1
-            if not self.depth:
-                self._add(name, time.perf_counter() - start_s, arrays, results)
+        if not self.depth:
+            self._add(name, spent_s, arrays, [*tree_leaves(result)])
+        return result
 
     def _add(self, name: str, spent_s: float, arrays: list[Any], results: list[Any]) -> None:
         self.seconds[name] += spent_s

@@ -6,6 +6,7 @@ that Python does between two operations. Numbers that were taken out of arrays a
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,17 @@ from accelbench.frameworks.tree import sequence_with, tree_leaves
 from accelbench.workloads.arrays.user_program import build_array_program
 
 MOST_OPERATIONS = 100_000  # more take long to compile
+# How a program writes operations that are faster so than as calls of functions.
+SYNTAX: dict[Any, str] = {
+    operator.getitem: "{}[{}]",
+    operator.setitem: "{}[{}] = {}",
+    np.add: "{} + {}",
+    np.subtract: "{} - {}",
+    np.multiply: "{} * {}",
+    np.divide: "{} / {}",
+    np.matmul: "{} @ {}",
+    np.negative: "-{}",
+}
 
 
 def build_without(
@@ -134,7 +146,7 @@ class OperationTape:
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
         """Assign to a part of an array, and record it."""
-        self._do(_assign, (array, place, value), {})
+        self._do(operator.setitem, (array, place, value), {})
 
     def compile(self, output: Any) -> Callable[..., Any]:
         """Return a function of the arguments that does the operations and returns the output.
@@ -165,7 +177,10 @@ class OperationTape:
         uses: set[str] = set()
         written = [self._write(each, uses) for each in arguments]
         written += [f"{name}={self._write(each, uses)}" for name, each in named.items()]
-        expression = f"{self._name_constant(function)}({', '.join(written)})"
+        if function in SYNTAX and not named:
+            expression = SYNTAX[function].format(*written)
+        else:
+            expression = f"{self._name_constant(function)}({', '.join(written)})"
         result = function(*strip(arguments), **strip(dict(named)))
         is_sequence = isinstance(result, tuple | list)
         parts = [*result] if is_sequence else [result]
@@ -217,7 +232,3 @@ def _owner_of(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def _assign(array: Any, place: Any, value: Any) -> None:
-    array[place] = value

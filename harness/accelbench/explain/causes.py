@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from accelbench.core import Levels, find_technique
-from accelbench.explain.parts import ABLATION, StepPart
+from accelbench.explain.parts import ABLATION, SMALL_CALL_S, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.roofline.ceilings import find_ceiling
 from accelbench.schema.result import Ceiling
@@ -21,11 +21,11 @@ NEAR = 0.5  # of a ceiling
 BOUND = 0.3  # of the time, which what binds a program takes for certain
 MOST = 0.5  # of the time, which operators near a ceiling take on average if it binds
 CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one core
-SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs as much as its work
 MANY_RECOMPILATIONS = 3  # one follows a last, smaller batch; PyTorch then makes the size a variable
 TINY_BATCH = 0.2  # share of the time that does not grow with the batch
 BURDENS = ("input", "readings", "copies", "anomaly")  # parts that are also taken off at once
 LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS", "tensorflow": "TensorFlow"}
+QUICK_TO_START = ("assignment", "indexing")  # operations on arrays that look up no function
 SHOWN = 3  # lines of a program in a sentence
 
 RooflineBound = Literal["memory", "arithmetic", "neither", "unknown"]
@@ -165,6 +165,7 @@ def find_causes(
         found += _find_bounds(profile, [*ceilings], least)
     if not any(part.name == "interpreter" and part.share for part in parts):
         found += _find_in_interpreter(profile)
+    found += _find_in_launches(profile)
     return sorted(found, key=lambda cause: cause.share.share if cause.share else 0.0, reverse=True)
 
 
@@ -206,11 +207,10 @@ def _collect_facts(profile: Profile, part: StepPart) -> dict[str, Any]:
 
 
 def _describe_small_calls(profile: Profile) -> str:
-    calls = profile.calls
-    mean_s = sum(each.seconds for each in profile.operators) / calls if calls else 0.0
-    if not calls or mean_s > SMALL_CALL_S:
+    if profile.call_s > SMALL_CALL_S:
         return ""
-    return f" ({count(round(calls / profile.batches))} operators per batch of {seconds(mean_s)} on average)"
+    operators = count(round(profile.calls / profile.batches))
+    return f" ({operators} operators per batch of {seconds(profile.call_s)} on average)"
 
 
 def _choose_loader_techniques(profile: Profile) -> tuple[TechniqueLevel, ...]:
@@ -318,6 +318,23 @@ def _find_in_interpreter(profile: Profile) -> Iterator[Cause]:
         what=f"{format_share(share)} of the time lies outside of array operations, by profile: in Python, and in "
         f"starting {count(round(profile.calls))} operations{_list_after_colon(_list_functions(profile))}",
     )
+
+
+def _find_in_launches(profile: Profile) -> Iterator[Cause]:
+    """Yield the starting of array operations, where they are so small that it takes much of the time."""
+    if profile.launch_s is None:
+        return
+    others = [each for each in profile.operators if ".py:" not in each.name and each.name not in QUICK_TO_START]
+    calls = sum(each.calls for each in others)
+    share = min(calls * profile.launch_s / profile.seconds, 1.0)
+    if share >= BOUND:
+        yield replace(
+            ARRAY_CAUSES_BY_PART["interpreter"],
+            code="launch-bound",
+            share=StepShare(share=share, low=share, high=1.0),
+            what=f"starting {count(round(calls))} array operations takes at least {percent(share)} of the time, by "
+            f"profile: one takes {seconds(profile.launch_s)} on arrays of a single element",
+        )
 
 
 def _list_functions(profile: Profile) -> list[str]:

@@ -17,6 +17,7 @@ NEGLIGIBLE = 0.05  # a share of the time that holds nothing back
 TOO_LATE = "the budget is too short for it: raise --budget"
 ALL = "all"  # threads: one per core
 MANY_TENSORS = 20  # of an optimizer, below which a loop over them takes little
+SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs as much as its work
 FIXED_SHARE = 0.02  # by profile, of a part that is worth an arm
 
 
@@ -135,7 +136,7 @@ def plan_parts(profile: Profile) -> list[tuple[str, Levels]]:
 
 def _list_ablations(profile: Profile) -> Iterator[str]:
     if profile.framework == "numpy":
-        if _may_matter(profile.outside):
+        if _may_matter(profile.outside) or profile.call_s < SMALL_CALL_S:
             yield "interpreter"
         return
     yield "input"

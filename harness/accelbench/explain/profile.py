@@ -101,6 +101,7 @@ class Profile:
         is_epoch: whether an iteration is a whole epoch.
         operators: those with most time first.
         outside: the share of the time outside of operators and of loading: the interpreter, and launching.
+        launch_s: the seconds that starting an operation takes, None where nothing tells.
         loading: the share of the time in which the program waits for its loader, None where that is unknown.
         update: the share of the time in the optimizer's step.
         float64: the share of the time in operators that compute in float64.
@@ -133,6 +134,7 @@ class Profile:
     is_epoch: bool = False
     operators: tuple[OperatorTime, ...] = ()
     outside: StepShare | None = None
+    launch_s: float | None = None
     loading: StepShare | None = None
     update: StepShare | None = None
     float64: StepShare | None = None
@@ -158,6 +160,11 @@ class Profile:
     def calls(self) -> float:
         """The number of calls of operators in an iteration."""
         return sum(each.calls for each in self.operators)
+
+    @property
+    def call_s(self) -> float:
+        """The seconds of a call of an operator on average; infinite where none was recorded."""
+        return sum(each.seconds for each in self.operators) / self.calls if self.calls else math.inf
 
     @cached_property
     def batch_moved_bytes(self) -> float:

@@ -66,7 +66,8 @@ class RecordingArray(np.ndarray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
         """Tell that a universal function is called."""
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        result = self.recorder.call(name, getattr(ufunc, method), inputs, {**named, "out": out} if out else named)
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        result = self.recorder.call(name, function, inputs, {**named, "out": out} if out else named)
         if out:
             return out[0] if len(out) == 1 else out
         return result
