@@ -261,12 +261,8 @@ class ProgramSearch(Search):
         return self._step_s * (self.iteration.parts if any(map(self.space.loads_otherwise, group)) else 1)
 
     def _least_look_s(self, group: Sequence[Configuration]) -> float:
-        """Return the seconds for each arm in which the fewest pairs that decide are timed.
-
-        An iteration that shows how batches are loaded has many of them, which evens out what disturbs a single one.
-        """
-        spare = 1.0 if any(map(self.space.loads_otherwise, group)) else SPARE
-        return spare * self._fewest * self._step_s_of(group)
+        """Return the seconds for each arm in which the fewest pairs that decide are timed, and some to spare."""
+        return SPARE * self._fewest * self._step_s_of(group)
 
     def _judge_alone(self, least_promising: int, share: float) -> None:
         """Judge techniques one by one: those that pay most often first, and last what is slow to start, by itself.
