@@ -93,7 +93,9 @@ def record_operations(step: Callable[..., Any], xp: Any, arrays: Sequence[Any]) 
     output = step(RecordingNamespace(xp, tape), *(tape.name_argument(each) for each in _copies_of(arrays)))
     replay = tape.compile(output)
     expected, found = (tree_leaves(each) for each in (strip(output), replay(*_copies_of(arrays))))
-    if not all(np.array_equal(one, other, equal_nan=_has_nan(one)) for one, other in zip(expected, found, strict=True)):
+    if not all(
+        np.array_equal(one, other, equal_nan=_may_have_nan(one)) for one, other in zip(expected, found, strict=True)
+    ):
         raise Unavailable("the program's operations, done again, give another result")
     return replay
 
@@ -102,7 +104,7 @@ def _copies_of(arrays: Sequence[Any]) -> list[Any]:
     return [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
 
 
-def _has_nan(value: Any) -> bool:
+def _may_have_nan(value: Any) -> bool:
     return np.asarray(value).dtype.kind in "fc"
 
 
