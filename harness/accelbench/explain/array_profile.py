@@ -26,10 +26,10 @@ from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
-from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, strip, watch
+from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, call_plain, strip, watch
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.arrays.libraries import ArrayLibrary, change_libraries, find_library
-from accelbench.workloads.arrays.user_program import build_array_program
+from accelbench.workloads.arrays.user_program import build_array_program, copy_arrays
 
 PASSES = 6
 STEPS = 3, 200  # to time one: at least, at most
@@ -61,7 +61,7 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
 
     with closing(arm), arm.enter(), closing(recorded):
         found = _profile_arm(arm, run)
-    if not any(each.calls for each in found.operators if ".py:" not in each.name):
+    if not any(each.calls for each in found.operators if not each.is_function):
         raise Unavailable(f"no array operation of {workload.name} can be recorded: it makes its arrays by itself")
     return found
 
@@ -78,8 +78,7 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
 
     def run(step_s: float) -> ArrayPass:
         found = ArrayPass(whole_s=step_s)
-        copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
-        program.step(RecordingNamespace(xp, found), *(RecordingArray.of(each, found) for each in copies))
+        program.step(RecordingNamespace(xp, found), *(RecordingArray.of(each, found) for each in copy_arrays(arrays)))
         return found
 
     with arm.enter():
@@ -138,13 +137,13 @@ class ArrayPass(ProfilerPass):
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> Any:
         """Record a call as one operation."""
-        plain, by_name = strip(arguments), strip(dict(named))
+        plain, by_name = strip(arguments), strip(named)
         result = self._time(name, partial(function, *plain, **by_name), [*tree_leaves(plain)])
         return tree_map(result, lambda part: RecordingArray.of(part, self))
 
     def view(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Record nothing: Python makes the view, and no byte moves."""
-        return RecordingArray.of(function(*strip(arguments), **strip(dict(named))), self)
+        return RecordingArray.of(call_plain(function, arguments, named), self)
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
         """Record an assignment, whose bytes are those of the value, read and written."""

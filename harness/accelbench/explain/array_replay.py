@@ -17,9 +17,9 @@ import numpy as np
 
 from accelbench.core import Arm, ArrayProgram, Setting
 from accelbench.errors import Unavailable
-from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, strip
+from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, call_plain, strip
 from accelbench.frameworks.tree import sequence_with, tree_leaves
-from accelbench.workloads.arrays.user_program import build_array_program
+from accelbench.workloads.arrays.user_program import build_array_program, copy_arrays
 
 MOST_OPERATIONS = 100_000  # more take long to compile
 # How a program writes operations that are faster so than as calls of functions.
@@ -90,18 +90,14 @@ def record_operations(step: Callable[..., Any], xp: Any, arrays: Sequence[Any]) 
         Unavailable: the operations cannot be done again, or give another result.
     """
     tape = OperationTape()
-    output = step(RecordingNamespace(xp, tape), *(tape.name_argument(each) for each in _copies_of(arrays)))
+    output = step(RecordingNamespace(xp, tape), *(tape.name_argument(each) for each in copy_arrays(arrays)))
     replay = tape.compile(output)
-    expected, found = (tree_leaves(each) for each in (strip(output), replay(*_copies_of(arrays))))
+    expected, found = (tree_leaves(each) for each in (strip(output), replay(*copy_arrays(arrays))))
     if not all(
         np.array_equal(one, other, equal_nan=_may_have_nan(one)) for one, other in zip(expected, found, strict=True)
     ):
         raise Unavailable("the program's operations, done again, give another result")
     return replay
-
-
-def _copies_of(arrays: Sequence[Any]) -> list[Any]:
-    return [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
 
 
 def _may_have_nan(value: Any) -> bool:
@@ -139,16 +135,16 @@ class OperationTape:
     ) -> Any:
         """Call a function that computes, and record it."""
         del name
-        return self._do(function, arguments, named)
+        return self._record(function, arguments, named, call_plain(function, arguments, named))
 
     def view(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Call a function that returns a view, and record it; a number that is taken out of an array is Python's."""
-        result = function(*strip(arguments), **strip(dict(named)))
-        return self._do(function, arguments, named) if isinstance(result, np.ndarray) else result
+        result = call_plain(function, arguments, named)
+        return self._record(function, arguments, named, result) if isinstance(result, np.ndarray) else result
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
         """Assign to a part of an array, and record it."""
-        self._do(operator.setitem, (array, place, value), {})
+        self.call("assignment", operator.setitem, (array, place, value), {})
 
     def compile(self, output: Any) -> Callable[..., Any]:
         """Return a function of the arguments that does the operations and returns the output.
@@ -173,7 +169,10 @@ class OperationTape:
         replay: Callable[..., Any] = self._constants["replay"]
         return replay
 
-    def _do(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    def _record(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any], result: Any
+    ) -> Any:
+        """Add a line for a call, and return its result, whose arrays record what is done with them."""
         if len(self._operations) == MOST_OPERATIONS:
             raise Unavailable(f"the program has more than {MOST_OPERATIONS:,} array operations")
         uses: set[str] = set()
@@ -183,7 +182,6 @@ class OperationTape:
             expression = SYNTAX[function].format(*written)
         else:
             expression = f"{self._name_constant(function)}({', '.join(written)})"
-        result = function(*strip(arguments), **strip(dict(named)))
         is_sequence = isinstance(result, tuple | list)
         parts = [*result] if is_sequence else [result]
         if not any(isinstance(each, np.ndarray) for each in parts):
@@ -222,7 +220,7 @@ class OperationTape:
             uses.add(value.name)
             return value.name
         if isinstance(value, np.ndarray) and self._is_recorded(value):
-            raise Unavailable("the program takes an array out of what records its operations")
+            raise Unavailable("the program takes an array out of the recording, as numpy.asarray does")
         if type(value) in {tuple, list} and any(isinstance(each, np.ndarray) for each in tree_leaves(value)):
             parts = "".join(f"{self._write(each, uses)}, " for each in value)
             return f"({parts})" if isinstance(value, tuple) else f"[{parts}]"

@@ -324,7 +324,7 @@ def _find_in_launches(profile: Profile) -> Iterator[Cause]:
     """Yield the starting of array operations, where they are so small that it takes much of the time."""
     if profile.launch_s is None:
         return
-    others = [each for each in profile.operators if ".py:" not in each.name and each.name not in QUICK_TO_START]
+    others = [each for each in profile.operators if not each.is_function and each.name not in QUICK_TO_START]
     calls = sum(each.calls for each in others)
     share = min(calls * profile.launch_s / profile.seconds, 1.0)
     if share >= BOUND:
@@ -339,7 +339,7 @@ def _find_in_launches(profile: Profile) -> Iterator[Cause]:
 
 def _list_functions(profile: Profile) -> list[str]:
     """Return the program's own functions, with their lines, among the operators of a profile of arrays."""
-    return [each.name for each in profile.operators if ".py:" in each.name]
+    return [each.name for each in profile.operators if each.is_function]
 
 
 def plan_remedies(profile: Profile, parts: Sequence[StepPart], causes: Sequence[Cause]) -> list[tuple[str, Levels]]:

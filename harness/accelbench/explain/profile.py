@@ -63,6 +63,11 @@ class OperatorTime:
     moved_bytes: float | None = None
     precision: str = ""
 
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function of the program's own, which is named with its file and line."""
+        return ".py:" in self.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class CallSite:

@@ -1,6 +1,6 @@
-"""Arrays of NumPy that tell a recorder what is done with them: operators, functions, methods, parts and assignments.
+"""Arrays of NumPy that pass operators, functions, methods, indexing and assignments on to a recorder.
 
-A profiler of functions sees no operators: ``a * b`` calls none. So the arrays themselves say what happens to them.
+A profiler of functions sees no operators: ``a * b`` calls none. So the arrays themselves report their operations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ METHODS = (
 )  # fmt: skip
 VIEW_METHODS = ("diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose")
 VIEW_ATTRIBUTES = ("T", "imag", "real")
-# Functions that make arrays out of what may be no array, so that no array can tell that they were called.
+# Functions that create arrays: no array among their arguments could report the call.
 CREATION = (
     "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "fromfunction", "full",
     "geomspace", "identity", "indices", "linspace", "logspace", "ones", "tri", "zeros",
@@ -29,7 +29,7 @@ CREATION = (
 
 
 class Recorder(Protocol):
-    """What is told of operations. Each method does the operation, and returns results that tell what follows."""
+    """Does and records operations. The arrays that a method returns record the operations on them, too."""
 
     def call(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
@@ -44,14 +44,14 @@ class Recorder(Protocol):
 
 
 class RecordingArray(np.ndarray):
-    """An array that tells its recorder what is done with it. ``name`` is for the recorder's own use."""
+    """An array that passes its operations on to its recorder, which may give it a ``name``."""
 
     recorder: Recorder
     name: str = ""
 
     @classmethod
     def of(cls, part: Any, recorder: Recorder) -> Any:
-        """Return a view of an array that tells the recorder; anything else as it is."""
+        """Return an array as one whose operations are recorded; anything else as it is."""
         if not isinstance(part, np.ndarray) or isinstance(part, cls):
             return part
         recording = part.view(cls)
@@ -64,7 +64,7 @@ class RecordingArray(np.ndarray):
             self.recorder = recorder
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
-        """Tell that a universal function is called."""
+        """Pass the call of a universal function on."""
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         result = self.recorder.call(name, function, inputs, {**named, "out": out} if out else named)
@@ -73,7 +73,7 @@ class RecordingArray(np.ndarray):
         return result
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Tell that a function of NumPy's is called."""
+        """Pass the call of a function of NumPy's on."""
         del types
         return self.recorder.call(function.__name__, function, args, kwargs)
 
@@ -86,29 +86,29 @@ class RecordingArray(np.ndarray):
         self.recorder.assign(self, place, value)
 
 
-def _tell(name: str, *, is_view: bool) -> Callable[..., Any]:
-    method = getattr(np.ndarray, name)
+def _forward_method(name: str, *, is_view: bool) -> Callable[..., Any]:
+    own = getattr(np.ndarray, name)
 
-    def told(self: RecordingArray, *arguments: Any, **named: Any) -> Any:
+    def method(self: RecordingArray, *arguments: Any, **named: Any) -> Any:
         if is_view:
-            return self.recorder.view(method, (self, *arguments), named)
-        return self.recorder.call(name, method, (self, *arguments), named)
+            return self.recorder.view(own, (self, *arguments), named)
+        return self.recorder.call(name, own, (self, *arguments), named)
 
-    return told
+    return method
 
 
-def _tell_attribute(name: str) -> property:
+def _forward_attribute(name: str) -> property:
     return property(lambda self: self.recorder.view(operator.attrgetter(name), (self,), {}))
 
 
 for _name in (*METHODS, *VIEW_METHODS):
-    setattr(RecordingArray, _name, _tell(_name, is_view=_name in VIEW_METHODS))
+    setattr(RecordingArray, _name, _forward_method(_name, is_view=_name in VIEW_METHODS))
 for _name in VIEW_ATTRIBUTES:
-    setattr(RecordingArray, _name, _tell_attribute(_name))
+    setattr(RecordingArray, _name, _forward_attribute(_name))
 
 
 class RecordingNamespace:
-    """NumPy's namespace, of which functions that make arrays tell the recorder, too."""
+    """NumPy's namespace, in which functions that create arrays are recorded, too."""
 
     def __init__(self, xp: Any, recorder: Recorder) -> None:
         self._xp, self._recorder = xp, recorder
@@ -119,7 +119,7 @@ class RecordingNamespace:
 
 
 def watch(name: str, function: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
-    """Return a function whose calls the recorder is told of."""
+    """Return a function whose calls are recorded."""
 
     def watched(*arguments: Any, **named: Any) -> Any:
         return recorder.call(name, function, arguments, named)
@@ -127,6 +127,11 @@ def watch(name: str, function: Callable[..., Any], recorder: Recorder) -> Callab
     return watched
 
 
+def call_plain(function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """Call a function with plain arrays in place of recording ones."""
+    return function(*strip(arguments), **strip(named))
+
+
 def strip(value: Any) -> Any:
-    """Return a value, however nested, in which arrays tell nobody anything."""
+    """Return a value, however nested, with plain arrays in place of recording ones."""
     return tree_map(value, lambda part: part.view(np.ndarray) if isinstance(part, RecordingArray) else part)

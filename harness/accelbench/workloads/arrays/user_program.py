@@ -158,7 +158,7 @@ def _writes(program: ArrayProgram, arrays: Sequence[Any]) -> bool:
     Raises:
         BadInput: it returned nothing.
     """
-    copies = [each if _is_number(each) else each.copy() for each in arrays]
+    copies = copy_arrays(arrays)
     if program.step(find_library("numpy").xp, *copies) is None:
         raise BadInput("the program's step returned None; expected the arrays that it computed or wrote into")
     return any(
@@ -166,6 +166,11 @@ def _writes(program: ArrayProgram, arrays: Sequence[Any]) -> bool:
         for copy, array in zip(copies, arrays, strict=True)
         if isinstance(array, np.ndarray)
     )
+
+
+def copy_arrays(arrays: Sequence[Any]) -> list[Any]:
+    """Return copies of a program's arrays, and its numbers as they are."""
+    return [each if _is_number(each) else each.copy() for each in arrays]
 
 
 def _library_of(xp: Any) -> str:
