@@ -10,12 +10,14 @@ from statistics import median
 from typing import NoReturn
 
 import numpy as np
+import psutil
 import pytest
 from fake_device import FakeClock, FakeDevice
 
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  importing fills the catalogue
 from accelbench.core import ROUNDING, Arm, Plan, Trial, Workload, find_technique
+from accelbench.measuring import malloc
 from accelbench.measuring.arm_run import ArmRun, LayoutRandomization, arm_runs_of, built_often
 from accelbench.measuring.referee import StoppedError
 from accelbench.measuring.trial_run import TrialRun
@@ -121,6 +123,21 @@ def test_arrays_built_again_come_to_lie_elsewhere(size_bytes: int) -> None:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:  # other tests left holes in this heap
             distinct.append(len(fresh.submit(places_of, size_bytes).result()))
     assert median(distinct) > 8 / 2
+
+
+@pytest.mark.slow
+def test_gaps_between_arrays_take_no_memory() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+        assert fresh.submit(taken_by_moves, 100).result() < 2**20 * 100 / 4
+
+
+def taken_by_moves(moves: int) -> int:
+    """Return the bytes of memory that gaps take where malloc keeps what was freed."""
+    malloc.raise_thresholds()
+    elsewhere, before = LayoutRandomization(Random(3)), psutil.Process().memory_info().rss
+    for _ in range(moves):
+        elsewhere.move()
+    return psutil.Process().memory_info().rss - before
 
 
 def places_of(size_bytes: int) -> set[int]:

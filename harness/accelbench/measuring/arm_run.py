@@ -327,8 +327,10 @@ def is_too_large(arm: ArmRun | ArmRecord) -> bool:
 
 BUILDING_SHARE = 0.25  # of the trial's budget may be spent on their building, first calls and checks
 SPANS = 2  # as long in all as with few builds, so that the neighbours of each can be counted
-MOST_GAPS_BYTES = 2**30  # some forty moves
-GAPS = range(10, 23)  # one of each size from 2**10 to 2**23 bytes: larger arrays get other pages whenever they are made
+MOST_GAPS_BYTES = 2**30  # some 170 moves
+# One gap of each size from 2**10 to 2**22 bytes. Of larger ones NumPy asks for huge pages: the allocator touches the
+# ends of a gap, each of which would then take 2 MiB, and the arms' arrays would lie on such pages, too.
+GAPS = range(10, 22)
 
 
 def built_often(plan: Plan, arms: int, again_s: float) -> Plan:
