@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from itertools import cycle
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,26 @@ def test_arms_that_process_more_items_per_call_are_compared_per_item(clock: Fake
 
 @pytest.mark.slow
 def test_what_differs_from_build_to_build_is_in_the_interval_of_what_is_rebuilt(clock: FakeClock) -> None:
-    lengths = {"one": cycle([1e-3, 2e-3]), "other": cycle([2e-3, 1e-3])}
-    arms = {name: lambda each=each: walk(clock, next(each)) for name, each in lengths.items()}
-    finished = accelbench.compare({name: build() for name, build in arms.items()}, budget_s=0.4)["other"]
+    chance = random.Random(1)
+    arms = {name: lambda: walk(clock, chance.choice([1e-3, 2e-3])) for name in ("one", "other")}
+    finished = accelbench.compare({"one": walk(clock, 1e-3), "other": walk(clock, 2e-3)}, budget_s=0.4)["other"]
     rebuilt = accelbench.compare(arms, rebuild=True, budget_s=0.4)["other"]
     assert finished.verdict == "slower"
     assert rebuilt.verdict == "undecided"
     assert rebuilt.low < 1 < rebuilt.high
+
+
+def test_every_second_build_has_the_arms_where_the_other_ones_lay(clock: FakeClock) -> None:
+    places: dict[str, list[int]] = {"one": [], "other": []}
+
+    def prepare(name: str) -> Callable[[], Any]:
+        array = np.zeros(10_000)
+        places[name].append(array.ctypes.data)
+        return walk(clock, 1e-3, array.sum)
+
+    accelbench.compare({name: partial(prepare, name) for name in places}, rebuild=True, budget_s=0.4)
+    builds = [*zip(*places.values(), strict=True)]
+    assert sum(earlier == later[::-1] for earlier, later in pairwise(builds)) > len(builds) / 4
 
 
 def test_finished_callables_are_copied_all_the_time_and_stay_as_they_are(clock: FakeClock) -> None:

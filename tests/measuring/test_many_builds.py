@@ -9,13 +9,16 @@ import pytest
 from fake_device import FakeClock
 
 from accelbench.core import Arm, Plan
-from accelbench.measuring.many_builds import LEAST_BUILDS, PAIRS, ManyBuildsReferee
+from accelbench.measuring.many_builds import ENOUGH_BUILDS, LEAST_BUILDS, PAIRS, ManyBuildsReferee
 from accelbench.measuring.referee import Stopwatch
-from accelbench.measuring.statistics import EARLY_SHARE, MANY_BUILDS, Judgement, judge_builds
+from accelbench.measuring.statistics import EARLY_SHARE, Judgement, judge_builds
 
 
 class Layouts:
-    """Two arms whose times depend on where each build of them lies, and a little on chance."""
+    """Two arms whose times depend on where each build of them lies, and a little on chance.
+
+    In exchanged places, each has the luck that the other one had.
+    """
 
     def __init__(
         self, seed: int, *, step_s: float, ratio: float = 1.0, spread: float = 0.01, build_s: float = 1e-4
@@ -26,20 +29,26 @@ class Layouts:
         self.spread = spread
         self.build_s = build_s
         self.built: list[list[int]] = []
+        self.luck: list[float] = []
+        self.calls: list[int] = []  # after each rebuild
 
-    def arm(self, place: int) -> Arm:
-        step_s = self.steps_s[place] * self.weather.lognormvariate(0, self.spread)
+    def arm(self, place: int, luck: float | None = None) -> Arm:
+        step_s = self.steps_s[place] * (self.weather.lognormvariate(0, self.spread) if luck is None else luck)
 
         def step() -> None:
+            if self.calls:
+                self.calls[-1] += 1
             self.clock.advance(step_s * self.weather.lognormvariate(0, 0.005))
 
         return Arm(step=step)
 
-    def rebuild(self, arms: list[Arm], places: Collection[int]) -> None:
+    def rebuild(self, arms: list[Arm], places: Collection[int], exchanged: bool) -> None:
         self.built.append(sorted(places))
-        for place in places:
+        self.calls.append(0)
+        self.luck = self.luck[::-1] if exchanged else [self.weather.lognormvariate(0, self.spread) for _ in places]
+        for place, luck in zip(sorted(places), self.luck, strict=True):
             self.clock.advance(self.build_s)
-            arms[place] = self.arm(place)
+            arms[place] = self.arm(place, luck)
 
     def referee(self, *, budget_s: float = 1.0, rebuilds: bool = True) -> ManyBuildsReferee:
         return ManyBuildsReferee(
@@ -102,7 +111,7 @@ def test_a_lucky_layout_decides_only_where_arms_are_not_rebuilt() -> None:
     luck = [Layouts(seed, step_s=5e-4, spread=0.1) for seed in range(10)]
     assert {each.judged(rebuilds=False).verdict for each in luck} & {"faster", "slower"}
     again = [Layouts(seed, step_s=5e-4, spread=0.1) for seed in range(10)]
-    assert {each.judged().verdict for each in again} == {"undecided"}
+    assert {each.judged().verdict for each in again} == {"same"}
 
 
 def test_a_build_gives_four_pairs_and_the_budget_pays_for_rebuilding_too() -> None:
@@ -112,7 +121,7 @@ def test_a_build_gives_four_pairs_and_the_budget_pays_for_rebuilding_too() -> No
     referee.play([layouts.arm(0), layouts.arm(1)])
     assert layouts.clock() - start_s < 1.3  # with warming up
     assert referee.judgement(1).pairs == PAIRS * referee.builds
-    assert MANY_BUILDS < referee.builds == len(layouts.built)
+    assert ENOUGH_BUILDS < referee.builds == len(layouts.built)
     assert referee.spreads
 
 
@@ -128,7 +137,7 @@ def test_a_slow_step_has_a_pair_of_each_build_and_a_narrow_interval_all_the_same
     referee = layouts.referee(budget_s=2)
     referee.play([layouts.arm(0), layouts.arm(1)])
     judgement = referee.judgement(1)
-    assert judgement.pairs == referee.builds < MANY_BUILDS
+    assert judgement.pairs == referee.builds < ENOUGH_BUILDS
     assert referee.builds >= LEAST_BUILDS
     assert judgement.verdict == "slower"
     assert np.ptp(referee.medians[referee.contrasts[0]]) > 2 * judgement.half_width
@@ -170,9 +179,9 @@ def test_an_arm_whose_contrast_is_resolved_is_built_no_more() -> None:
 def test_an_arm_that_fails_its_check_takes_part_no_more() -> None:
     layouts = Layouts(1, step_s=5e-4)
     referee = layouts.referee()
-    referee.find_failures = lambda: [1] if referee.builds >= 2 else []
+    referee.find_failures = lambda: [1] if referee.groups >= 2 else []
     referee.play([layouts.arm(0), layouts.arm(1)])
-    assert referee.builds == 2
+    assert referee.groups == 2
 
 
 def test_the_interval_of_a_few_builds_is_that_of_student() -> None:
@@ -208,3 +217,20 @@ def test_a_baseline_that_is_left_alone_is_timed_even_if_the_budget_is_spent() ->
     )
     referee.play([layouts.arm(0)])
     assert len(referee.samples_s[0]) == 1
+
+
+def test_the_arm_that_ends_a_round_begins_the_next_one_without_a_lead_in() -> None:
+    layouts = Layouts(1, step_s=5e-4, spread=0.1)
+    layouts.referee().play([layouts.arm(0), layouts.arm(1)])
+    first_calls, timed, lead_ins = 2, 2 * PAIRS, PAIRS  # of another arm than the one before, in each round one
+    assert set(layouts.calls[1:-1]) <= {first_calls + timed + lead_ins + begins_anew for begins_anew in (0, 1)}
+
+
+def test_outliers_among_many_builds_hardly_widen_their_interval() -> None:
+    medians = np.random.default_rng(1).normal(0, 0.01, 100)
+    outliers = np.concatenate([medians[10:], np.full(5, 0.5), np.full(5, -0.5)])
+    calm, disturbed = (
+        judge_builds(values, alpha=0.01, noise=0.01, pairs=100, undisturbed=[True] * 100, last=True)
+        for values in (medians, outliers)
+    )
+    assert disturbed.half_width < 1.5 * calm.half_width

@@ -138,10 +138,10 @@ def compare(
 
     The addresses of arrays can make the same code faster or slower by some per cent, on some processors by 40 %. So the
     callables are copied with their data all the time, often hundreds of times, and the copies are timed: the interval
-    covers the spread between them. The data stay where they are, and a warning says so, if a callable holds something
-    that cannot be copied: a generator, a lock, a pool of workers, a memory map, an open file, arrays on an accelerator,
-    a compiled model, over 256 MiB; or if a copy returns something else than its original. Arms that take long are
-    copied less often, and a few copies are judged by Student's t instead of by signs.
+    covers the spread between them. Every second copy lies where the other callable's data lay. The data stay where they
+    are, and a warning says so, if a callable holds something that cannot be copied: a generator, a lock, a pool of
+    workers, a memory map, an open file, arrays on an accelerator, a compiled model, over 256 MiB; or if a copy returns
+    something else than its original. Arms that take long are copied less often.
 
     Args:
         arms: zero-argument callables by name; each must do its whole work, and must not synchronise.

@@ -1,8 +1,12 @@
 """Arms that are built afresh all the time: within one process, measurements differ most from build to build.
 
 So the budget goes to builds instead of to pairs of one build. Each build gives a few pairs, and the verdict rests on
-the medians of the builds: on their signs, which may be read after every build; at the end of the budget on the exact
-interval of their median; and on Student's t where the arms are so slow that there are few builds.
+the medians of the builds: on their signs, which may be read after every build, and at the end of the budget on the
+interval of their trimmed mean by Student's t.
+
+Where many builds fit into the budget, every second one is a crossover of the one before: the arms are built in reverse
+order in the memory that they have just left. The mean of the two holds hardly anything of what one place is faster than
+the other.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -21,32 +25,33 @@ from accelbench.core import Arm, Contrast, Plan
 from accelbench.core.arm import nothing
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.referee import LONE_SHARE, LOOK_AGAIN, PATIENCE, Referee, StoppedError, Stopwatch
-from accelbench.measuring.statistics import MANY_BUILDS, Judgement, judge_builds
+from accelbench.measuring.statistics import Judgement, judge_builds
 from accelbench.measuring.trial_run import TrialRun
 from accelbench.schema.reasons import reason
 
 PAIRS = 4  # of a build, where many builds fit into the budget and take no longer than that
-ENOUGH_BUILDS = 100  # before a build has more than one pair
+ENOUGH_BUILDS = 30  # before a build has more pairs than its own cost is worth
 WINDOW = 9  # blocks at the end of the warm-up, whose median tells the time of a pair
 LEAST_BUILDS = 6  # fewer say too little about the spread between builds
 FIRST_CALLS = 3  # after as many builds the median first call is compared with the later ones
 FIRST_CALL_TIMES = 10  # as long as later calls, and by that factor more than the baseline's
 FIRST_CALL_S = 100e-6  # a shorter one may have found nothing but cold caches
 
-Rebuild = Callable[[list[Arm], Collection[int]], None]  # replaces the arms at these places
+Rebuild = Callable[[list[Arm], Collection[int], bool], None]  # of the arms at these places, in exchanged memory or not
 _NO_ARM = Arm(step=nothing)  # stands for an arm until it is rebuilt
 
 
 class ManyBuildsReferee(Referee):
     """Times arms in a few rounds of each of many builds, and judges them by the medians of the builds.
 
-    ``rebuild`` builds the arms at some places afresh. Without it, or where too few builds fit
-    into the budget, the rounds of the one build are judged in groups, as if each group were a build. The budget
-    includes the time of rebuilding. ``find_failures`` checks the arms now and then, and returns the places of those
-    that failed.
+    ``rebuild`` builds the arms at some places afresh, elsewhere in memory or in exchanged places. Without it, or where
+    too few builds fit into the budget, the rounds of the one build are judged in groups, as if each group were a build.
+    The budget includes the time of rebuilding. ``find_failures`` checks the arms now and then, and returns the places
+    of those that failed.
 
     Attributes:
         rebuilds: whether the arms are rebuilt.
+        exchanges: whether a group is two builds, the second one with the arms in exchanged places.
         affordable_from_s: the budget for all arms from which on they would be rebuilt; 0 where they are.
         first_calls_s: for each arm, the seconds of the first call after each rebuild.
     """
@@ -58,17 +63,25 @@ class ManyBuildsReferee(Referee):
         self.rebuild = rebuild
         self.find_failures = find_failures
         self.rebuilds = rebuild is not None
+        self.exchanges = False
         self.affordable_from_s = 0.0
         self.few = False
         self.first_calls_s: list[list[float]] = [[] for _ in self.samples_s]
         self.timed_out: set[Contrast] = set()
         self.groups = 0
+        self.order: list[int] = []  # of the last round
+        self.called_last: int | None = None  # the arm whose data are in the caches
         self.medians: dict[Contrast, list[float]] = {contrast: [] for contrast in self.contrasts}
 
     @property
     def builds(self) -> int:
         """The number of builds that have played."""
-        return self.groups if self.rebuilds else len(self.played_s)
+        return self.groups * len(self._layouts) if self.rebuilds else len(self.played_s)
+
+    @property
+    def _layouts(self) -> tuple[bool, ...]:
+        """Whether the arms lie in exchanged places, for each build of a group."""
+        return (False, True) if self.exchanges else (False,)
 
     @property
     def spreads(self) -> bool:
@@ -109,8 +122,8 @@ class ManyBuildsReferee(Referee):
         pairs = self._plan_builds(arms)
         next_look = next_check = 1
         while True:
-            self._play_build(arms, running, pairs)
-            on_progress(f"{self.groups} builds")
+            self._play_group(arms, running, pairs)
+            on_progress(f"{self.builds} builds")
             spent_s = self.stopwatch.clock() - start
             if self.rebuilds and self.groups >= next_check:
                 next_check *= 2
@@ -125,7 +138,7 @@ class ManyBuildsReferee(Referee):
             if not running:
                 return
             if self.rebuilds:
-                self._rebuild(arms, running)
+                self._rebuild(arms, running, exchanged=False)
 
     def _ends(self, spent_s: float) -> bool:
         """Return whether the time is up; a few builds are as many as fit, and not fewer than tell their spread."""
@@ -138,33 +151,38 @@ class ManyBuildsReferee(Referee):
 
     def _plan_builds(self, arms: list[Arm]) -> int:
         """Build the arms, and choose the number of a build's pairs by the time of building and of a pair; return it."""
-        pair_s = sum(
-            median(warmup.blocks_s[-WINDOW:]) * (1 + has_lead_in / iterations)
+        pair_s = sum(  # the arm that ended the round before has no lead-in
+            median(warmup.blocks_s[-WINDOW:]) * (1 + has_lead_in / 2 / iterations)
             for warmup, has_lead_in, iterations in zip(self.warmups, self.has_lead_in, self.iterations, strict=True)
         )
         build_s = 0.0
         if self.rebuild is not None:
             start = self.stopwatch.clock()
-            self._rebuild(arms, self.contrasts)
+            self._rebuild(arms, self.contrasts, exchanged=False)
             build_s = self.stopwatch.clock() - start
             needed_s = LEAST_BUILDS * (build_s + pair_s)
             if needed_s > self.budget_s:
                 self.rebuilds, self.affordable_from_s, build_s = False, needed_s, 0.0
         # Of builds that differ as much as pairs do, the median is best known for the price with the root of this ratio.
-        pairs = max(PAIRS, round(math.sqrt(build_s / pair_s))) if pair_s > 0 else PAIRS
-        while pairs > 1 and self.budget_s < ENOUGH_BUILDS * (build_s + pairs * pair_s):
+        fewest = max(1, round(math.sqrt(build_s / pair_s))) if pair_s > 0 else 1
+        pairs = max(PAIRS, fewest)
+        while pairs > fewest and self.budget_s < ENOUGH_BUILDS * (build_s + pairs * pair_s):
             pairs -= 1
-        self.few = self.budget_s < MANY_BUILDS * (build_s + pairs * pair_s)
+        each_s = build_s + pairs * pair_s
+        self.few = self.budget_s < ENOUGH_BUILDS * each_s
+        self.exchanges = self.rebuilds and not self.few
         return pairs
 
-    def _rebuild(self, arms: list[Arm], contrasts: Collection[Contrast]) -> None:
+    def _rebuild(self, arms: list[Arm], contrasts: Collection[Contrast], *, exchanged: bool) -> None:
         """Build the arms of these contrasts afresh, and run each once; its first iteration is never a sample."""
         assert self.rebuild is not None
-        places = {0}.union(*contrasts)
-        self.rebuild(arms, places)
+        places = sorted({0}.union(*contrasts))
+        self.rebuild(arms, places, exchanged)
+        self.coin.shuffle(places)  # what was called last has its data in the caches
         for place in places:
             with StoppedError.naming(place):
                 self.first_calls_s[place].append(self.stopwatch.block_s(arms[place], 1))
+            self.called_last = place
 
     def first_call_times(self, place: int) -> float:
         """Return how many times as long as later calls the first call after a rebuild takes; 1 if that is unknown."""
@@ -174,15 +192,37 @@ class ManyBuildsReferee(Referee):
         later_s = self.median_s(place)
         return median(calls_s) / later_s if later_s > 0 else 1.0
 
-    def _play_build(self, arms: Sequence[Arm], running: Collection[Contrast], pairs: int) -> None:
-        before = {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
-        for _ in range(pairs):
-            self._round(arms, running)
-        for contrast, begin in before.items():
-            if played := self.log_ratios[contrast][begin:]:
-                self.build_starts[contrast].append(begin)
-                self.medians[contrast].append(median(played))
+    def _play_group(self, arms: list[Arm], running: Collection[Contrast], pairs: int) -> None:
+        """Time the arms as they stand, and in exchanged places where they are exchanged."""
+        begins = {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
+        medians: dict[Contrast, list[float]] = {contrast: [] for contrast in self.contrasts}
+        for exchanged in self._layouts:
+            if exchanged:
+                self._rebuild(arms, running, exchanged=True)
+            before = {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
+            self.order.clear()
+            for _ in range(pairs):
+                self._round(arms, running)
+            for contrast, of_builds in medians.items():
+                if played := self.log_ratios[contrast][before[contrast] :]:
+                    of_builds.append(median(played))
+        for contrast, of_builds in medians.items():
+            if of_builds:
+                self.build_starts[contrast].append(begins[contrast])
+                self.medians[contrast].append(fmean(of_builds))
         self.groups += 1
+
+    def _order(self, running: Collection[Contrast]) -> list[int]:
+        """Return a random order in a build's first round and the reverse of the last one in later rounds.
+
+        The arm that ends a round begins the next one, which then needs no lead-in.
+        """
+        self.order = self.order[::-1] or super()._order(running)
+        return self.order
+
+    def _needs_lead_in(self, index: int) -> bool:
+        is_other, self.called_last = index != self.called_last, index
+        return is_other and super()._needs_lead_in(index)
 
 
 @contextmanager
@@ -208,6 +248,7 @@ class ManyBuildsRun(TrialRun):
     def __init__(self, *arguments: Any, can_rebuild: bool, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.can_rebuild = can_rebuild
+        self.order: list[int] = []  # in which the arms were built last
 
     def _referee(
         self,
@@ -220,17 +261,24 @@ class ManyBuildsRun(TrialRun):
         find_failures = partial(self._find_failures, arms_left)
         return super()._referee(stopwatch, plan, arms_left, partial(kind, rebuild=rebuild, find_failures=find_failures))
 
-    def _rebuild(self, arms_left: Sequence[ArmRun], arms: list[Arm], places: Collection[int]) -> None:
-        """Build in random order, so that no arm always gets the memory that was freed first."""
-        order = sorted(places)
-        self.coin.shuffle(order)
-        for place in order:
+    def _rebuild(self, arms_left: Sequence[ArmRun], arms: list[Arm], places: Collection[int], exchanged: bool) -> None:
+        """Build elsewhere in random order, so that no arm always gets the memory that was freed first.
+
+        With ``exchanged``, build in reverse order where the arms lay, so that each gets what another one has left.
+        """
+        if exchanged:
+            self.order.reverse()
+        else:
+            self.order = sorted(places)
+            self.coin.shuffle(self.order)
+        for place in self.order:
             arms[place] = _NO_ARM
             arms_left[place].close()
         gc.collect()
-        for place in order:
+        build = self.building.build if exchanged else self.building.build_elsewhere
+        for place in self.order:
             with StoppedError.naming(place):
-                self.building.build_elsewhere(arms_left[place])
+                build(arms_left[place])
             arms[place] = arms_left[place].built
 
     def _find_failures(self, arms_left: Sequence[ArmRun]) -> list[int]:

@@ -485,15 +485,13 @@ class Referee:
 
         Every other contrast between these arms gets its pair, too.
         """
-        order = sorted({0}.union(*running))
-        self.coin.shuffle(order)
         start, keep_output = self.stopwatch.clock(), self._is_drawn()
         per_item_s, outputs = {}, {}
-        for index in order:
+        for index in self._order(running):
             iterations = self.iterations[index]
             with StoppedError.naming(index):
                 sample_s = self.stopwatch.block_s(
-                    arms[index], iterations, lead_in=self.has_lead_in[index], keep_output=keep_output
+                    arms[index], iterations, lead_in=self._needs_lead_in(index), keep_output=keep_output
                 )
             sample_s /= iterations
             if keep_output:
@@ -511,6 +509,15 @@ class Referee:
         self.rounds_s += self.stopwatch.clock() - start
         self._inspect(outputs)
         self.windows.turn()
+
+    def _order(self, running: Collection[Contrast]) -> list[int]:
+        """Return the places of the first arm and of every arm that a running contrast needs, in random order."""
+        order = sorted({0}.union(*running))
+        self.coin.shuffle(order)
+        return order
+
+    def _needs_lead_in(self, index: int) -> bool:
+        return self.has_lead_in[index]
 
     def _is_drawn(self) -> bool:
         """Return whether the outputs of this round are inspected: one round of the first, of two more, of four more."""

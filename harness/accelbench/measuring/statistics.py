@@ -97,14 +97,10 @@ def fewest_pairs_of(plan: Plan, alpha: float) -> int:
 
 def interval(log_ratios: Sequence[float] | np.ndarray, alpha: float) -> tuple[float, float]:
     """Return the confidence sequence for the median, from order statistics; unbounded where pairs are too few."""
-    return _between(log_ratios, heads_needed(len(log_ratios), alpha) if len(log_ratios) else None)
-
-
-def _between(values: Sequence[float] | np.ndarray, heads: int | None) -> tuple[float, float]:
-    """Return the order statistics beyond which fewer than ``heads`` values lie."""
+    heads = heads_needed(len(log_ratios), alpha) if len(log_ratios) else None
     if heads is None:
         return -math.inf, math.inf
-    ordered = np.sort(np.asarray(values, dtype=float))
+    ordered = np.sort(np.asarray(log_ratios, dtype=float))
     return float(ordered[len(ordered) - heads]), float(ordered[heads - 1])
 
 
@@ -177,9 +173,8 @@ def _across(
 
 
 EARLY_SHARE = 0.25  # of the error rate, spent on looks before the last one
-MANY_BUILDS = (
-    30  # the exact interval of the median is then hardly wider than that of Student's t, and needs no normality
-)
+TRIMMED_SHARE = 0.2  # of the builds is left out at each end of their order: that many may be disturbed
+FEWEST_TO_TRIM = 15  # of fewer builds, each says too much to be left out
 
 
 def judge_builds(
@@ -195,8 +190,9 @@ def judge_builds(
 
     The sign of such a median is a fair coin's if the arms are the same and coins decide the order in which they are
     built and timed. So the interval of the signs may be read after every build. It costs width, and a quarter of
-    ``alpha``; the ``last`` look, once the time is up, uses the rest for the exact interval of the median, or for that
-    of Student's t where there are fewer than 30 builds. ``undisturbed`` marks builds, as it does pairs for ``judge``.
+    ``alpha``; the ``last`` look, once the time is up, uses the rest for the interval of the trimmed mean by Student's t
+    (Tukey and McLaughlin 1963, "Less vulnerable confidence and significance procedures for location based on a single
+    sample"). ``undisturbed`` marks builds, as it does pairs for ``judge``.
     """
     values, kept = np.asarray(medians, dtype=float), np.asarray(undisturbed, dtype=bool)
     low, high, centre = _of_builds(values, alpha, last=last)
@@ -210,27 +206,21 @@ def _of_builds(medians: np.ndarray, alpha: float, *, last: bool) -> tuple[float,
     """Return the interval of builds' medians and its centre."""
     if not last:
         return *interval(medians, EARLY_SHARE * alpha), float(np.median(medians))
-    alpha *= 1 - EARLY_SHARE
-    if len(medians) >= MANY_BUILDS:
-        return *_between(medians, _heads_needed_once(len(medians), alpha)), float(np.median(medians))
-    centre = float(np.mean(medians))
-    if len(medians) < 2:
+    return _of_trimmed_mean(medians, (1 - EARLY_SHARE) * alpha)
+
+
+def _of_trimmed_mean(values: np.ndarray, alpha: float) -> tuple[float, float, float]:
+    """Return the interval of the trimmed mean by Student's t, unbounded for a single value, and that mean."""
+    ordered, count = np.sort(values), len(values)
+    cut = int(TRIMMED_SHARE * count) if count >= FEWEST_TO_TRIM else 0
+    kept = ordered[cut : count - cut]
+    centre = float(np.mean(kept))
+    if count < 2:
         return -math.inf, math.inf, centre
-    spread = Spread(deviation=float(np.std(medians, ddof=1)), freedom=len(medians) - 1)
-    reach = spread.reach(len(medians), alpha)
+    winsorized = np.clip(values, kept[0], kept[-1])
+    spread = Spread(deviation=float(np.std(winsorized, ddof=1)), freedom=len(kept) - 1)
+    reach = spread.reach(count, alpha) * count / len(kept)
     return centre - reach, centre + reach, centre
-
-
-def _heads_needed_once(tosses: int, alpha: float) -> int | None:
-    """Return the fewest heads that reject a fair coin where they are counted once, by the two-sided sign test."""
-    tail, heads = 0.0, tosses + 1
-    while heads > 0:
-        log_probability = math.lgamma(tosses + 1) - math.lgamma(heads) - math.lgamma(tosses - heads + 2)
-        tail += math.exp(log_probability - tosses * math.log(2))
-        if tail > alpha / 2:
-            break
-        heads -= 1
-    return heads if heads <= tosses else None
 
 
 def _means(pairs: np.ndarray, pairs_per_mean: int) -> np.ndarray:
