@@ -46,6 +46,7 @@ from accelbench.report.why_section import explain_effects
 from accelbench.results import Findings, Result
 from accelbench.results.certificates import MachineCertificates
 from accelbench.schema.result import DISBELIEVED
+from accelbench.schema.verdict import NEGLIGIBLE
 
 
 def _run_part(findings: Findings, label: str, certificate: CertificateSummary, anchors: Anchors) -> Content:
@@ -79,6 +80,7 @@ def _run_part(findings: Findings, label: str, certificate: CertificateSummary, a
         interrupted=run.interrupted,
         counted=_describe_counts(findings),
         noise=f"±{units.percent(findings.noise)}",
+        same=f"±{units.percent(NEGLIGIBLE)}",
         findings=stated,
         bottlenecks=findings.bottlenecks,
         wrong=[each for each in lost if each.outcome in DISBELIEVED],
