@@ -16,7 +16,7 @@ def comparison(verdict: Verdict) -> Comparison:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_step_can_be_copied(kind: str) -> None:
     pytest.importorskip("torch")
-    arms = {"once": KINDS[kind](100), "again": KINDS[kind](103)}
+    arms = {"once": KINDS[kind].make(100), "again": KINDS[kind].make(103)}
     found = accelbench.compare(arms, budget_s=0.2, tolerance=None)
     assert not any("as they are" in warning for warning in found.warnings)
 

@@ -29,8 +29,8 @@ from accelbench.measuring.statistics import Judgement, judge_builds
 from accelbench.measuring.trial_run import TrialRun
 from accelbench.schema.reasons import reason
 
-PAIRS = 4  # of a build, where many builds fit into the budget and take no longer than that
-ENOUGH_BUILDS = 30  # before a build has more pairs than its own cost is worth
+PAIRS = 16  # of a build, where enough builds fit into the budget: the first few are noisy, while its memory is new
+ENOUGH_BUILDS = 20  # before a build has more pairs than its own cost is worth
 WINDOW = 9  # blocks at the end of the warm-up, whose median tells the time of a pair
 LEAST_BUILDS = 6  # fewer say too little about the spread between builds
 FIRST_CALLS = 3  # after as many builds the median first call is compared with the later ones

@@ -173,8 +173,7 @@ def _across(
 
 
 EARLY_SHARE = 0.25  # of the error rate, spent on looks before the last one
-TRIMMED_SHARE = 0.2  # of the builds is left out at each end of their order: that many may be disturbed
-FEWEST_TO_TRIM = 15  # of fewer builds, each says too much to be left out
+TRIMMED_SHARE = 0.1  # of the builds is left out at each end of their order, since some may have been disturbed
 
 
 def judge_builds(
@@ -212,7 +211,7 @@ def _of_builds(medians: np.ndarray, alpha: float, *, last: bool) -> tuple[float,
 def _of_trimmed_mean(values: np.ndarray, alpha: float) -> tuple[float, float, float]:
     """Return the interval of the trimmed mean by Student's t, unbounded for a single value, and that mean."""
     ordered, count = np.sort(values), len(values)
-    cut = int(TRIMMED_SHARE * count) if count >= FEWEST_TO_TRIM else 0
+    cut = int(TRIMMED_SHARE * count)
     kept = ordered[cut : count - cut]
     centre = float(np.mean(kept))
     if count < 2:
