@@ -5,8 +5,7 @@ the medians of the builds: on their signs, which may be read after every build, 
 interval of their trimmed mean by Student's t.
 
 Where many builds fit into the budget, every second one is a crossover of the one before: the arms are built in reverse
-order in the memory that they have just left. The mean of the two holds hardly anything of what one place is faster than
-the other.
+order in the memory that they have just left. In the mean of the two, the advantage of a place nearly cancels.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,6 @@ class ManyBuildsReferee(Referee):
 
     Attributes:
         rebuilds: whether the arms are rebuilt.
-        exchanges: whether a group is two builds, the second one with the arms in exchanged places.
         affordable_from_s: the budget for all arms from which on they would be rebuilt; 0 where they are.
         first_calls_s: for each arm, the seconds of the first call after each rebuild.
     """
@@ -63,7 +61,6 @@ class ManyBuildsReferee(Referee):
         self.rebuild = rebuild
         self.find_failures = find_failures
         self.rebuilds = rebuild is not None
-        self.exchanges = False
         self.affordable_from_s = 0.0
         self.few = False
         self.first_calls_s: list[list[float]] = [[] for _ in self.samples_s]
@@ -81,7 +78,7 @@ class ManyBuildsReferee(Referee):
     @property
     def _layouts(self) -> tuple[bool, ...]:
         """Whether the arms lie in exchanged places, for each build of a group."""
-        return (False, True) if self.exchanges else (False,)
+        return (False, True) if self.rebuilds and not self.few else (False,)
 
     @property
     def spreads(self) -> bool:
@@ -168,9 +165,7 @@ class ManyBuildsReferee(Referee):
         pairs = max(PAIRS, fewest)
         while pairs > fewest and self.budget_s < ENOUGH_BUILDS * (build_s + pairs * pair_s):
             pairs -= 1
-        each_s = build_s + pairs * pair_s
-        self.few = self.budget_s < ENOUGH_BUILDS * each_s
-        self.exchanges = self.rebuilds and not self.few
+        self.few = self.budget_s < ENOUGH_BUILDS * (build_s + pairs * pair_s)
         return pairs
 
     def _rebuild(self, arms: list[Arm], contrasts: Collection[Contrast], *, exchanged: bool) -> None:
@@ -195,21 +190,16 @@ class ManyBuildsReferee(Referee):
     def _play_group(self, arms: list[Arm], running: Collection[Contrast], pairs: int) -> None:
         """Time the arms as they stand, and in exchanged places where they are exchanged."""
         begins = {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
-        medians: dict[Contrast, list[float]] = {contrast: [] for contrast in self.contrasts}
         for exchanged in self._layouts:
             if exchanged:
                 self._rebuild(arms, running, exchanged=True)
-            before = {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
-            self.order.clear()
+            self.order = []
             for _ in range(pairs):
                 self._round(arms, running)
-            for contrast, of_builds in medians.items():
-                if played := self.log_ratios[contrast][before[contrast] :]:
-                    of_builds.append(median(played))
-        for contrast, of_builds in medians.items():
-            if of_builds:
-                self.build_starts[contrast].append(begins[contrast])
-                self.medians[contrast].append(fmean(of_builds))
+        for contrast, begin in begins.items():
+            if played := self.log_ratios[contrast][begin:]:
+                self.build_starts[contrast].append(begin)
+                self.medians[contrast].append(float(np.median(np.reshape(played, (-1, pairs)), axis=1).mean()))
         self.groups += 1
 
     def _order(self, running: Collection[Contrast]) -> list[int]:
@@ -264,7 +254,7 @@ class ManyBuildsRun(TrialRun):
     def _rebuild(self, arms_left: Sequence[ArmRun], arms: list[Arm], places: Collection[int], exchanged: bool) -> None:
         """Build elsewhere in random order, so that no arm always gets the memory that was freed first.
 
-        With ``exchanged``, build in reverse order where the arms lay, so that each gets what another one has left.
+        With ``exchanged``, build in reverse order where the arms lay, so that the first and the last exchange places.
         """
         if exchanged:
             self.order.reverse()
