@@ -62,6 +62,7 @@ class Layouts:
     def referee(self, *, budget_s: float = 1.0, rebuilds: bool = True) -> ManyBuildsReferee:
         return ManyBuildsReferee(
             rebuild=self.rebuild if rebuilds else None,
+            began_s=self.clock(),
             stopwatch=Stopwatch(self.clock, lambda: None),
             coin=Random(self.weather.random()),
             plan=Plan(budget_s=budget_s / 2, min_block_s=100e-6, builds=1),
@@ -76,9 +77,8 @@ class Layouts:
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of simulated comparisons collect no garbage before each of them, and count no frozen objects."""
+    """Thousands of simulated comparisons collect no garbage before each of them."""
     monkeypatch.setattr("accelbench.measuring.referee.gc.collect", lambda: 0)
-    monkeypatch.setattr("accelbench.measuring.many_builds.gc.get_freeze_count", lambda: 1)
 
 
 MANY = {"step_s": 5e-4, "spread": 0.01}
@@ -129,7 +129,7 @@ def test_a_build_gives_a_few_pairs_and_the_budget_pays_for_rebuilding_too() -> N
     referee = layouts.referee()
     start_s = layouts.clock()
     referee.play([layouts.arm(0), layouts.arm(1)])
-    assert layouts.clock() - start_s < 1.3  # with warming up
+    assert layouts.clock() - start_s <= 1.0  # with warming up
     assert referee.judgement(1).pairs == PAIRS * referee.builds
     assert ENOUGH_BUILDS < referee.builds == len(layouts.built)
     assert referee.spreads
@@ -144,7 +144,7 @@ def test_arms_that_are_dear_to_build_give_more_pairs_of_each_build() -> None:
 
 def test_a_slow_step_has_a_pair_of_each_build_and_a_narrow_interval_all_the_same() -> None:
     layouts = Layouts(1, step_s=4e-2, ratio=1.2)
-    referee = layouts.referee(budget_s=2)
+    referee = layouts.referee(budget_s=2.4)
     referee.play([layouts.arm(0), layouts.arm(1)])
     judgement = referee.judgement(1)
     assert judgement.pairs == referee.builds < ENOUGH_BUILDS
@@ -155,7 +155,7 @@ def test_a_slow_step_has_a_pair_of_each_build_and_a_narrow_interval_all_the_same
 
 def test_the_fewest_builds_are_made_even_where_they_take_longer_than_the_budget() -> None:
     layouts = Layouts(1, step_s=0.05)
-    referee = layouts.referee(budget_s=2)
+    referee = layouts.referee(budget_s=2.8)
     arms = [layouts.arm(0), layouts.arm(1)]
     layouts.steps_s = 0.1, 0.1  # later builds are slower than the first
     referee.play(arms)
@@ -167,7 +167,7 @@ def test_arms_whose_building_leaves_no_time_are_built_once_and_the_budget_that_s
     referee = layouts.referee()
     referee.play([layouts.arm(0), layouts.arm(1)])
     assert (len(layouts.built), referee.spreads) == (1, False)
-    assert referee.affordable_from_s == pytest.approx(LEAST_BUILDS * 0.604, rel=0.02)
+    assert referee.affordable_from_s == pytest.approx(referee.before_s + LEAST_BUILDS * 0.604, rel=0.01)
     assert referee.judgement(1).verdict == "same"
 
 
@@ -176,9 +176,10 @@ def test_an_arm_whose_contrast_is_resolved_is_built_no_more() -> None:
     layouts.steps_s = 5e-4, 1e-3, 5e-4
     referee = ManyBuildsReferee(
         rebuild=layouts.rebuild,
+        began_s=0.0,
         stopwatch=Stopwatch(layouts.clock, lambda: None),
         coin=Random(1),
-        plan=Plan(budget_s=0.5, noise=0.0, min_block_s=100e-6, builds=1),
+        plan=Plan(budget_s=1.0, noise=0.0, min_block_s=100e-6, builds=1),
         arms=3,
     )
     referee.play([layouts.arm(place) for place in range(3)])
@@ -219,6 +220,7 @@ def test_a_baseline_that_is_left_alone_is_timed_even_if_the_budget_is_spent() ->
     layouts = Layouts(1, step_s=1e-3)
     referee = ManyBuildsReferee(
         rebuild=None,
+        began_s=0.0,
         stopwatch=Stopwatch(layouts.clock, lambda: None),
         coin=Random(1),
         plan=Plan(budget_s=1e-6, min_block_s=100e-6, builds=1),

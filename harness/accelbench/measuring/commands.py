@@ -31,7 +31,7 @@ from accelbench.frameworks import load
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.compare import MIN_BLOCK_S, Comparison, comparison_of, measure_arms
 from accelbench.measuring.first_calls import FirstCalls
-from accelbench.measuring.many_builds import LEAST_BUILDS, ManyBuildsReferee, ManyBuildsRun
+from accelbench.measuring.many_builds import ManyBuildsReferee, ManyBuildsRun
 from accelbench.measuring.referee import Examination, Referee, StoppedError, Stopwatch, Warmup
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Outcome
@@ -41,7 +41,6 @@ T = TypeVar("T")
 
 BUDGET_S = 10.0
 USUAL_RUNS = 18  # of each command, at least, where the user names no budget
-OTHER_RUNS = 6  # of each command, which are not timed: the first ones, those that are checked, and a warm-up
 LEAST_RUNS = 10
 LONGEST = 60  # characters of an output that a message shows
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -209,7 +208,7 @@ def time_commands(
     measured, remarks = measure_arms(
         {command.name: command.arm for command in commands},
         Plan(
-            budget_s=max(budget_s - OTHER_RUNS * pair_s, LEAST_BUILDS * pair_s) / len(names),
+            budget_s=budget_s / len(names),
             min_block_s=MIN_BLOCK_S,
             builds=1,
             prices=False,
@@ -221,6 +220,7 @@ def time_commands(
         trial_run=partial(
             _CommandsRun,
             can_rebuild=False,
+            began_s=start_s,
             on_progress=lambda _: on_progress(f"{perf_counter() - start_s:.0f} s of about {budget_s:.0f} s"),
         ),
     )

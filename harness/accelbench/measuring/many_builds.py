@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from statistics import median
 from typing import Any
@@ -32,6 +31,7 @@ PAIRS = 16  # of a build, where enough builds fit into the budget: the first few
 ENOUGH_BUILDS = 20  # before a build has more pairs than its own cost is worth
 WINDOW = 9  # blocks at the end of the warm-up, whose median tells the time of a pair
 LEAST_BUILDS = 6  # fewer say too little about the spread between builds
+ROUNDS_SHARE = 0.5  # of the budget at least is for rounds and rebuilding, whatever was spent before them
 FIRST_CALLS = 3  # after as many builds the median first call is compared with the later ones
 FIRST_CALL_TIMES = 10  # as long as later calls, and by that factor more than the baseline's
 FIRST_CALL_S = 100e-6  # a shorter one may have found nothing but cold caches
@@ -45,20 +45,28 @@ class ManyBuildsReferee(Referee):
 
     ``rebuild`` builds the arms at some places afresh, elsewhere in memory or in exchanged places. Without it, or where
     too few builds fit into the budget, the rounds of the one build are judged in groups, as if each group were a build.
-    The budget includes the time of rebuilding. ``find_failures`` checks the arms now and then, and returns the places
-    of those that failed.
+    The budget runs from ``began_s`` by the stopwatch's clock, and rebuilding is paid from it, too. ``find_failures``
+    checks the arms now and then, and returns the places of those that failed.
 
     Attributes:
         rebuilds: whether the arms are rebuilt.
+        before_s: the seconds of the budget that were spent before the first round.
         affordable_from_s: the budget for all arms from which on they would be rebuilt; 0 where they are.
         first_calls_s: for each arm, the seconds of the first call after each rebuild.
     """
 
     def __init__(
-        self, *, rebuild: Rebuild | None, find_failures: Callable[[], Collection[int]] = list, **options: Any
+        self,
+        *,
+        rebuild: Rebuild | None,
+        began_s: float,
+        find_failures: Callable[[], Collection[int]] = list,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self.rebuild = rebuild
+        self.began_s = began_s
+        self.before_s = 0.0
         self.find_failures = find_failures
         self.rebuilds = rebuild is not None
         self.affordable_from_s = 0.0
@@ -93,13 +101,14 @@ class ManyBuildsReferee(Referee):
     def _play_rounds(self, arms: list[Arm], on_progress: Callable[[str], None]) -> None:
         """Time the arms build by build until every contrast is resolved or the budget is spent."""
         start = self.stopwatch.clock()
-        with _young_objects_only():
-            if self.contrasts:
-                self._play_builds(arms, on_progress)
-            else:
+        self.before_s = start - self.began_s
+        self.budget_s = max(ROUNDS_SHARE * self.budget_s, self.budget_s - self.before_s)
+        if self.contrasts:
+            self._play_builds(arms, on_progress)
+        else:
+            self._round(arms, ())
+            while self.stopwatch.clock() - start < LONE_SHARE * self.budget_s:
                 self._round(arms, ())
-                while self.stopwatch.clock() - start < LONE_SHARE * self.budget_s:
-                    self._round(arms, ())
 
     def judgement(self, arm: int, against: int = 0) -> Judgement:
         """Judge an arm against another one, by default the baseline, by the builds so far."""
@@ -138,9 +147,7 @@ class ManyBuildsReferee(Referee):
                 self._rebuild(arms, running, exchanged=False)
 
     def _ends(self, spent_s: float) -> bool:
-        """Return whether the time is up; a few builds are as many as fit, and not fewer than tell their spread."""
-        if not self.few:
-            return spent_s >= self.budget_s
+        """Return whether no more builds fit; there are not fewer than tell their spread."""
         another_s = spent_s / self.groups
         return spent_s + another_s > self.budget_s and (
             self.groups >= LEAST_BUILDS or spent_s > PATIENCE * self.budget_s
@@ -159,7 +166,8 @@ class ManyBuildsReferee(Referee):
             build_s = self.stopwatch.clock() - start
             needed_s = LEAST_BUILDS * (build_s + pair_s)
             if needed_s > self.budget_s:
-                self.rebuilds, self.affordable_from_s, build_s = False, needed_s, 0.0
+                self.rebuilds, build_s = False, 0.0
+                self.affordable_from_s = min(self.before_s + needed_s, needed_s / ROUNDS_SHARE)
         # Of builds that differ as much as pairs do, the median is best known for the price with the root of this ratio.
         fewest = max(1, round(math.sqrt(build_s / pair_s))) if pair_s > 0 else 1
         pairs = max(PAIRS, fewest)
@@ -215,29 +223,13 @@ class ManyBuildsReferee(Referee):
         return is_other and super()._needs_lead_in(index)
 
 
-@contextmanager
-def _young_objects_only() -> Iterator[None]:
-    """Let collections of cycles look only at objects that are made within, so that each takes microseconds.
-
-    If the caller has frozen objects itself, nothing changes: unfreezing would take them back, too.
-    """
-    gc.collect()
-    is_free = not gc.get_freeze_count()
-    if is_free:
-        gc.freeze()
-    try:
-        yield
-    finally:
-        if is_free:
-            gc.unfreeze()
-
-
 class ManyBuildsRun(TrialRun):
-    """A trial whose arms are built afresh all the time, unless ``can_rebuild`` is false."""
+    """A trial whose arms are built afresh all the time, unless ``can_rebuild`` is false; its budget runs already."""
 
-    def __init__(self, *arguments: Any, can_rebuild: bool, **options: Any) -> None:
+    def __init__(self, *arguments: Any, can_rebuild: bool, began_s: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.can_rebuild = can_rebuild
+        self.began_s = began_s
         self.order: list[int] = []  # in which the arms were built last
 
     def _referee(
@@ -249,7 +241,8 @@ class ManyBuildsRun(TrialRun):
     ) -> Referee:
         rebuild = partial(self._rebuild, arms_left) if self.can_rebuild else None
         find_failures = partial(self._find_failures, arms_left)
-        return super()._referee(stopwatch, plan, arms_left, partial(kind, rebuild=rebuild, find_failures=find_failures))
+        many = partial(kind, rebuild=rebuild, began_s=self.began_s, find_failures=find_failures)
+        return super()._referee(stopwatch, plan, arms_left, many)
 
     def _rebuild(self, arms_left: Sequence[ArmRun], arms: list[Arm], places: Collection[int], exchanged: bool) -> None:
         """Build elsewhere in random order, so that no arm always gets the memory that was freed first.
