@@ -23,9 +23,14 @@ LONGEST_TEXT = 4096  # characters; below the 4,300 digits that Python converts t
 LARGEST = 2**63 - 1  # an integer of 64 bits
 SMALLEST = 1e-30  # a smaller float is read as 0, so that every inverse is finite
 _LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters quoted from a file
-# Only a document with one of these is checked value by value: an escape, a character other than printable ASCII, a long
-# text, a number with many digits or a large exponent.
-_UNUSUAL = re.compile(rb'\\|[^\x20-\x7e\s]|[^"]{%d}|\d{19}|[eE][+-]?\d\d' % LONGEST_TEXT)
+# Only a document with one of these is checked value by value: an escape but that of a character, a long text, an
+# integer with many digits, a fraction with many zeros, a large exponent.
+_UNUSUAL = re.compile(
+    rb'\\[^u]|[^"]{%d}|(?<![\d.])\d{19}|\.0{19}|\d[eE](?:\+?0*[1-9]\d|-0*(?:[2-9]\d|[1-9]\d\d))\d*(?:[,\]}\s]|$)'
+    % LONGEST_TEXT
+)
+_ESCAPED_MARK = re.compile(rb'\\["\\/]')  # of which nothing but the mark is left
+_ESCAPED = re.compile(rb"\\u([0-9a-fA-F]{4})")
 
 Stored = TypeVar("Stored")
 
@@ -119,7 +124,7 @@ def parse(text: bytes | msgspec.Raw) -> Any:
         raise BeyondLimit(f"it takes {size(len(text))}, at most {size(MOST_PARSED_BYTES)} are parsed")
     try:
         value = msgspec.json.decode(text)
-        return _plain(value) if _UNUSUAL.search(text) else value
+        return value if _is_usual(text) else _plain(value)
     except RecursionError:
         raise BeyondLimit("it is nested too deeply") from None
 
@@ -154,6 +159,14 @@ def printable(text: str) -> str:
 def _parts(names: tuple[str, ...]) -> type[msgspec.Struct]:
     """Return a type that keeps only these members of an object, unparsed, and empty if they are missing."""
     return msgspec.defstruct("Parts", [(name, msgspec.Raw, msgspec.Raw()) for name in names])
+
+
+def _is_usual(text: bytes) -> bool:
+    """Return whether nothing in valid JSON can be what `_plain` changes or refuses."""
+    text = _ESCAPED_MARK.sub(b"..", text)
+    escaped = "".join(chr(int(code, 16)) for code in {*_ESCAPED.findall(text)})
+    written = "".join({*text.decode()} - {*"\t\r\n"})
+    return f"{escaped}{written}".isprintable() and not _UNUSUAL.search(text)
 
 
 def _plain(value: Any) -> Any:
