@@ -1,5 +1,7 @@
 """A Keras program of a user's own: calls of Model.fit are its iterations, which techniques switch."""
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -170,6 +172,27 @@ def test_arrays_are_learnt_in_batches_of_another_size_and_predicted() -> None:
     assert [arm_of(on_arrays(), known, batch_size=size).items for size in (4, 32)] == [24, 32]
     arm = arm_of(on_arrays(learns=False), known)
     assert [output.shape for output in output_of(arm)] == [(24, 2)]
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_iterators_are_deleted_when_a_block_is_over(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelbench.workloads.tensorflow.iterators import HeldIterators
+
+    made: list[weakref.ref[Any]] = []
+    hold = HeldIterators._hold  # noqa: SLF001
+
+    def note(iterators: HeldIterators, iterator: Any) -> None:
+        made.append(weakref.ref(iterator))
+        hold(iterators, iterator)
+
+    monkeypatch.setattr(HeldIterators, "_hold", note)
+    arm = arm_of(on_arrays(learns=learns))
+    with arm.enter():
+        arm.step()
+        gc.collect()
+        assert any(iterator() is not None for iterator in made)
+    gc.collect()
+    assert all(iterator() is None for iterator in made)
 
 
 def test_later_visits_keep_the_items_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:

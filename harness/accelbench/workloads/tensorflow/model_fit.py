@@ -26,6 +26,7 @@ from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import reason
 from accelbench.text import join_names
+from accelbench.workloads.tensorflow.iterators import HeldIterators
 from accelbench.workloads.tensorflow.training_step import InitialState
 
 # That an iteration lasts, if it has more than one batch. On two cores all steps of a call of `fit` may take twice as
@@ -89,6 +90,7 @@ class FittedProgram:
         steps_per_execution: int | None = None,
     ) -> None:
         self._seed, self._number = seed, 0
+        self.iterators = HeldIterators()
         with _policy(dtype_policy), _repeatable(seed) as generators:
             program: Any = build()
             self.program = _check(program)
@@ -131,17 +133,18 @@ class FittedProgram:
         Raises:
             Unavailable: there are too few items for a batch of that size.
         """
-        self._taken = self._data.take(batches, epochs, options)
-        if options.ablation == "decoded":
-            self._taken = replace(self._taken, data=_keep_in_memory(self._taken.data))
+        taken = self._data.take(batches, epochs, options)
+        data = _keep_in_memory(taken.data) if options.ablation == "decoded" else taken.data
+        if epochs > 1 and not self.program.learns:
+            data = data.repeat(epochs)
+        self._taken = replace(taken, data=self.iterators.over(data))
         return self._taken
 
     def run(self) -> Any:
         """Learn from the data of an iteration; return the mean loss of each epoch, or else the predictions."""
         taken = self._taken
         if not self.program.learns:
-            data = taken.data.repeat(taken.epochs) if taken.epochs > 1 else taken.data
-            return self.model.predict(data, verbose=0)
+            return self.model.predict(taken.data, verbose=0)
         arguments = {**self.program.fit, "shuffle": False}  # the data set shuffles, if at all
         history = self.model.fit(taken.data, epochs=taken.epochs, verbose=0, **arguments).history
         return np.array(history["loss"] if "loss" in history else list(history.values()), np.float64)
@@ -202,7 +205,8 @@ class FittedProgram:
 
     def _time_s(self, batches: int, epochs: int, options: Any) -> float:
         self.take(batches, epochs, options)
-        return _duration_s(self.run)
+        with self.iterators.until_the_end():
+            return _duration_s(self.run)
 
     def _facts(self) -> ProgramFacts:
         model = self.model

@@ -171,9 +171,13 @@ def train_in_turn(
 
 def train_epochs(setting: Setting, options: TrainOptions, problem: Any, batch_size: int, steps: int) -> Arm:
     """Return the arm each of whose steps is an epoch of ``steps`` batches over a ``tf.data.Dataset``."""
+    from accelbench.workloads.tensorflow.iterators import HeldIterators
     from accelbench.workloads.tensorflow.training_step import DatasetEpochs, draw_batches
 
-    def data(size: int) -> DatasetEpochs:
-        return DatasetEpochs(draw_batches(problem, size, VARIANTS, setting.seed), count=steps)
+    iterators = HeldIterators()
 
-    return train(setting, options, KerasTraining(problem=problem, data=data, batch_size=batch_size, has_dataset=True))
+    def data(size: int) -> DatasetEpochs:
+        return DatasetEpochs(draw_batches(problem, size, VARIANTS, setting.seed), count=steps, iterators=iterators)
+
+    training = KerasTraining(problem=problem, data=data, batch_size=batch_size, has_dataset=True)
+    return train(setting, options, training).inside(iterators.until_the_end)

@@ -16,6 +16,7 @@ from accelbench.core.arm import nothing
 from accelbench.errors import check_choice
 from accelbench.workloads.data.rotation import Rotation
 from accelbench.workloads.networks import Network
+from accelbench.workloads.tensorflow.iterators import HeldIterators
 from accelbench.workloads.tensorflow.models import Problem
 
 POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -162,9 +163,10 @@ class Batches:
 class DatasetEpochs:
     """Epochs of ``count`` batches over a ``tf.data.Dataset`` of arrays in the host's memory, which Model.fit needs."""
 
-    def __init__(self, batches: Sequence[Any], *, count: int) -> None:
+    def __init__(self, batches: Sequence[Any], *, count: int, iterators: HeldIterators) -> None:
         self.count = count
         self.items = count * len(batches[0][1])
+        self._iterators = iterators
         self.feed(batches[:count])
 
     def __iter__(self) -> Iterator[Any]:
@@ -179,7 +181,7 @@ class DatasetEpochs:
         self._batches = batches
         with tf.device("CPU:0"):
             batched = tf.data.Dataset.from_tensor_slices(tuple(map(np.stack, zip(*batches, strict=True))))
-            self.dataset = batched.repeat().take(self.count)
+            self.dataset = self._iterators.over(batched.repeat().take(self.count))
 
     restart = close = staticmethod(nothing)  # every epoch begins with the first batch
 

@@ -138,6 +138,7 @@ class _FitArm:
             ignore_output=not iteration.compares,
             remarks=iteration.remarks,
             device=self.label,
+            contexts=(fitted.iterators.until_the_end,),
             parameters=fitted.parameters,
             close=fitted.close,
         )
