@@ -14,7 +14,7 @@ from accelbench.explain.parts import ABLATION, SMALL_CALL_S, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.roofline.ceilings import find_ceiling
 from accelbench.schema.result import Ceiling
-from accelbench.text import list_some
+from accelbench.text import format_levels, list_some
 from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
@@ -345,7 +345,7 @@ def _list_functions(profile: Profile) -> list[str]:
 def plan_remedies(profile: Profile, parts: Sequence[StepPart], causes: Sequence[Cause]) -> list[tuple[str, Levels]]:
     """Return what is tried in pairs: techniques that may help against the causes, and causes two at once."""
     remedies: dict[str, Levels] = {
-        f"{name} {level}": {name: level}
+        format_levels({name: level}): {name: level}
         for cause in causes
         for name, level in cause.techniques
         if not (name == "compile" and profile.compilation)

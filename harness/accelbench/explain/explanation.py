@@ -11,7 +11,7 @@ from accelbench.explain.causes import Cause, find_nearest_ceiling, find_recipes,
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
-from accelbench.text import format_table, hyphenate, join_names, join_sentences
+from accelbench.text import format_levels, format_table, hyphenate, join_names, join_sentences
 from accelbench.units import count, joules, minutes, percent, plural, ratio, seconds, significant, size
 
 OPERATORS = 10
@@ -233,7 +233,7 @@ def _list_recipes(explanation: Explanation) -> Iterator[str]:
             yield from find_recipes(framework, each.levels)
     tried = {each.name for each in explanation.remedies if each.reason != TOO_LATE}
     for name, level in dict.fromkeys(pair for cause in explanation.causes for pair in cause.techniques):
-        if f"{name} {level}" not in tried:
+        if format_levels({name: level}) not in tried:
             for recipe in find_recipes(framework, {name: level}):
                 yield f"{recipe}  # may help; the time did not suffice to try it"
 

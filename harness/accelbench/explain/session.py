@@ -47,7 +47,7 @@ from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
 from accelbench.schema import nvml
 from accelbench.schema.result import ArmRecord
-from accelbench.text import join_names
+from accelbench.text import format_levels, join_names
 
 PARTS_SHARE = 0.6  # of the time that the profile leaves; the rest goes to what may help
 OVERHEAD = 1.6  # times its measuring, that an arm takes with its build and its checks
@@ -239,12 +239,12 @@ def explain_technique(
         both = [request.fixed, {**request.fixed, name: level}]
         with start_workers(request.framework, both, pool) as (first, second):
             before = profile_in(first, profiler, request.setting)
-            report(f"profiling it with {name} {level}")
+            report(f"profiling it with {format_levels({name: level})}")
             setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
             after = profile_in(second, profiler, setting, {name: level})
         report("timing both in pairs")
         measure = PairedMeasurement(request, pool, before, on_progress)
-        (measured,) = measure([(f"{name} {level}", {name: level})], request.budget_s / 2)
+        (measured,) = measure([(format_levels({name: level}), {name: level})], request.budget_s / 2)
     prediction = next((each for each in predict(before) if name in each.techniques), None)
     return TechniqueExplanation(
         workload=request.workload.name, measured=measured, before=before, after=after, prediction=prediction
