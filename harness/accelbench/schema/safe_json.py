@@ -23,12 +23,13 @@ LONGEST_TEXT = 4096  # characters; below the 4,300 digits that Python converts t
 LARGEST = 2**63 - 1  # an integer of 64 bits
 SMALLEST = 1e-30  # a smaller float is read as 0, so that every inverse is finite
 _LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters quoted from a file
-# Only a document with one of these is checked value by value: an escape but that of a character, a long text, an
-# integer with many digits, a fraction with many zeros, a large exponent.
-_UNUSUAL = re.compile(
-    rb'\\[^u]|[^"]{%d}|(?<![\d.])\d{19}|\.0{19}|\d[eE](?:\+?0*[1-9]\d|-0*(?:[2-9]\d|[1-9]\d\d))\d*(?:[,\]}\s]|$)'
-    % LONGEST_TEXT
-)
+# Only a document with one of these is checked value by value: an escape but that of a character, an integer with many
+# digits, a fraction with many zeros, a large exponent. One search for each is faster than one for all.
+_LARGE_EXPONENT = rb"(?<=\d.)(?:\+?0*[1-9]\d|-0*(?:[2-9]\d|[1-9]\d\d))\d*(?:[,\]}\s]|$)"
+_UNUSUAL = [
+    re.compile(each)
+    for each in (rb"\\[^u]", rb"[:,\[\s-]\d{19}", rb"\.0{19}", b"e" + _LARGE_EXPONENT, b"E" + _LARGE_EXPONENT)
+]
 _ESCAPED_MARK = re.compile(rb'\\["\\/]')  # of which nothing but the mark is left
 _ESCAPED = re.compile(rb"\\u([0-9a-fA-F]{4})")
 
@@ -163,10 +164,14 @@ def _parts(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 def _is_usual(text: bytes) -> bool:
     """Return whether nothing in valid JSON can be what `_plain` changes or refuses."""
-    text = _ESCAPED_MARK.sub(b"..", text)
+    text = b"," + _ESCAPED_MARK.sub(b"..", text)  # a number follows a mark
     escaped = "".join(chr(int(code, 16)) for code in {*_ESCAPED.findall(text)})
-    written = "".join({*text.decode()} - {*"\t\r\n"})
-    return f"{escaped}{written}".isprintable() and not _UNUSUAL.search(text)
+    written = "" if text.isascii() and b"\x7f" not in text else "".join({*text.decode()} - {*"\t\r\n"})
+    return (
+        f"{escaped}{written}".isprintable()
+        and max(map(len, text.split(b'"'))) <= LONGEST_TEXT
+        and not any(each.search(text) for each in _UNUSUAL)
+    )
 
 
 def _plain(value: Any) -> Any:
