@@ -42,6 +42,11 @@ def test_what_is_read_is_what_checking_every_value_leaves(document: Any, ascii_o
     assert checked(lambda: parse(text)) == every
 
 
+@pytest.mark.parametrize("text", ["0.000000000001e-19", "0." + 30 * "0" + "1", "1e-31", "1E-31"])
+def test_however_a_tiny_number_is_written_it_is_read_as_0(text: str) -> None:
+    assert parse(f"[{text}]".encode()) == [0.0]
+
+
 @pytest.mark.parametrize(
     "text", ["1e-16", "7.5363930000094115", "0.0075363930000094115", r'"√(a²)·\"b\" \\ \/ \u00d7"', '"3e45"', '"e-99 "']
 )

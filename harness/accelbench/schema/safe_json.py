@@ -24,11 +24,18 @@ LARGEST = 2**63 - 1  # an integer of 64 bits
 SMALLEST = 1e-30  # a smaller float is read as 0, so that every inverse is finite
 _LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters quoted from a file
 # Only a document with one of these is checked value by value: an escape but that of a character, an integer with many
-# digits, a fraction with many zeros, a large exponent. One search for each is faster than one for all.
+# digits, a number below 1 with an exponent or with many zeros, a large exponent. One search for each is faster than one
+# for all.
 _LARGE_EXPONENT = rb"(?<=\d.)(?:\+?0*[1-9]\d|-0*(?:[2-9]\d|[1-9]\d\d))\d*(?:[,\]}\s]|$)"
 _UNUSUAL = [
     re.compile(each)
-    for each in (rb"\\[^u]", rb"[:,\[\s-]\d{19}", rb"\.0{19}", b"e" + _LARGE_EXPONENT, b"E" + _LARGE_EXPONENT)
+    for each in (
+        rb"\\[^u]",
+        rb"[:,\[\s-](?:\d{19}|0\.\d+[eE])",
+        rb"\.0{19}",
+        b"e" + _LARGE_EXPONENT,
+        b"E" + _LARGE_EXPONENT,
+    )
 ]
 _ESCAPED_MARK = re.compile(rb'\\["\\/]')  # of which nothing but the mark is left
 _ESCAPED = re.compile(rb"\\u([0-9a-fA-F]{4})")
