@@ -196,7 +196,7 @@ class FittedProgram:
         if not self._taken.is_cut:
             return 0.0
         began_s = min(_duration_s(lambda: next(iter(self._taken.data))) for _ in range(READINGS))
-        return began_s / min(_duration_s(self.run) for _ in range(READINGS)) if began_s > SHORT_START_S else 0.0
+        return began_s / min(self._run_s() for _ in range(READINGS)) if began_s > SHORT_START_S else 0.0
 
     def close(self) -> None:
         """Drop the data."""
@@ -205,6 +205,9 @@ class FittedProgram:
 
     def _time_s(self, batches: int, epochs: int, options: Any) -> float:
         self.take(batches, epochs, options)
+        return self._run_s()
+
+    def _run_s(self) -> float:
         with self.iterators.until_the_end():
             return _duration_s(self.run)
 
