@@ -107,7 +107,7 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
         "  threads 1                    1.01× (0.950–1.04)    does not pay: at most 4.0 % faster\n"
         "  workers 1                    0.900× (0.800–0.995)  does not pay: not faster\n"
         "  attention math               0.700× (0.600–0.800)  slower\n"
-        "  batch-size 32                1.03× (0.990–1.07)    undecided\n"
+        "  batch-size 32                1.03× (0.990–1.07)    undecided, at most 7.0 % faster\n"
         "  amp fp16: wrong-output: the loss is not finite\n"
     ) in text
     assert "baseline" not in text

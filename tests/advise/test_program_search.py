@@ -100,6 +100,23 @@ def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(s
     assert search.judge_gain(best).verdict == "faster"
 
 
+def test_what_only_seems_to_pay_alone_is_mostly_advised_with_what_pays():
+    effects = {("amp", "bf16"): 1.3, ("batch_size", "8"): 1.035}
+    advised = []
+    for seed in range(40):
+        surface = Surface(
+            PROGRAM,
+            lambda levels: math.prod(effects.get(each, 1.0) for each in levels.items()),
+            seed=seed,
+            noise=0.02,
+            build_noise=0.01,
+            step_s=0.1,
+        )
+        advised.append(surface.space.changes(surface.program_search(120.0).run()))
+    assert advised.count({"amp": "bf16", "batch_size": "8"}) >= 27
+    assert all(each["amp"] == "bf16" for each in advised)
+
+
 @pytest.mark.slow
 def test_an_answer_is_wrong_as_seldom_as_its_interval():
     wrong, given = 0, 0

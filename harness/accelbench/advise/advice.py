@@ -263,8 +263,9 @@ def _answer_alone(pays: bool | None, judgement: Judgement) -> str:
     if pays:
         return "faster"
     if pays is None:
-        is_open = low > 0 and math.isfinite(high)
-        return "undecided" if is_open else f"undecided, after only {plural(judgement.pairs, 'pair')}"
+        if not (low > 0 and math.isfinite(high)):
+            return f"undecided, after only {plural(judgement.pairs, 'pair')}"
+        return f"undecided, at most {percent(high - 1)} faster" if high < 1 + 2 * WORTH else "undecided"
     if high < 1 - NOISE:
         return "slower"
     if low > 1 - SAME and high < 1 + SAME:

@@ -36,7 +36,7 @@ GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it ma
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
 FINAL_ROUNDS = 3
-MAX_FINALISTS = 3
+MAX_FINALISTS, BEHIND = 3, 1.15  # the most that race, none of them so many times slower than the best so far
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
 SLOW_TO_BUILD_S = 0.3  # with a first call: a program that takes longer is not built as often in a look
 OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
@@ -348,7 +348,7 @@ class ProgramSearch(Search):
 
     def _seems_to_pay(self, configuration: Configuration) -> bool:
         pays = self._describe(configuration).pays
-        return self.observations.estimate(configuration) > math.log1p(WORTH) if pays is None else pays
+        return self.observations.estimate(configuration) > math.log1p(SAME) if pays is None else pays
 
     def _race(self) -> None:
         """Time the best again in fresh builds, beside the program, and drop what is shown to be slower.
@@ -391,9 +391,9 @@ class ProgramSearch(Search):
         return gain is not None and gain.verdict != "undecided"
 
     def _finalists_wanted(self, ranking: Sequence[Configuration]) -> int:
-        """Return how many of the fastest race: those that seem to pay, four at most."""
-        paying = [each for each in ranking if self.observations.estimate(each) > math.log1p(SAME)]
-        return min(MAX_FINALISTS, len(paying))
+        """Return how many of the fastest race: at most three: they seem to pay and are not far behind the best."""
+        best = max(math.log1p(SAME), self.observations.estimate(ranking[0]) - math.log(BEHIND))
+        return min(MAX_FINALISTS, sum(self.observations.estimate(each) > best for each in ranking))
 
     def _choose_simplest(self) -> Configuration:
         """Return the fastest that is shown to be faster, or one with less switched that is as fast.
