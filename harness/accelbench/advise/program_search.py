@@ -370,7 +370,9 @@ class ProgramSearch(Search):
             self.report(f"{plural(len(fitting), 'configuration')} in the race")
             timed = self._affordable([*fitting, *self._open_beside(fitting)], look_s, 1.0)
             ordered = sorted(timed, key=self.space.tolerance)  # outputs are checked in turn
-            self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, self.confirm)
+            is_confirmed = all(self.observations.first_looks[each].memory_bytes is not None for each in ordered)
+            evaluate = self.judge if is_confirmed else self.confirm
+            self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, evaluate)
             survivors = self._select_survivors(fitting, is_last=left == 1)
             finalists = [each for each in survivors if each != self.space.baseline]
             if not finalists or (len(finalists) == 1 and self._is_decided(finalists[0])):
