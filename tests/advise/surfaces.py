@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -97,7 +98,16 @@ class Surface:
         slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
         overhead_s = builds * (OVERHEAD_S + CHECKED_STEPS * self.step_s) * len(configurations)
         self.clock.advance(overhead_s + slow_s + builds * rounds * sum(steps_s))
-        return [self._observe(configurations, steps_s, rounds) for _ in range(builds)]
+        looks = [self._observe(configurations, steps_s, rounds) for _ in range(builds)]
+        return [{each: replace(found, memory_bytes=None) for each, found in look.items()} for look in looks]
+
+    def confirm(
+        self, configurations: Sequence[Configuration], look_s: float, patience_s: float
+    ) -> list[dict[Configuration, Observation]]:
+        """Judge as ``judge`` does, and weigh each configuration for memory."""
+        weighed = {each: self.memory_bytes(self.space.levels(each)) for each in configurations}
+        looks = self.judge(configurations, look_s, patience_s)
+        return [{each: replace(found, memory_bytes=weighed[each]) for each, found in look.items()} for look in looks]
 
     def program_search(self, budget_s: float, **options: object) -> ProgramSearch:
         """Return a search for a user's program, whose start took a while."""
@@ -107,7 +117,7 @@ class Surface:
             "space": self.space,
             "evaluate": self.evaluate,
             "judge": self.judge,
-            "confirm": self.judge,
+            "confirm": self.confirm,
             "start_s": start_s,
             "budget_s": budget_s,
             "clock": self.clock,

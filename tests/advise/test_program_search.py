@@ -87,7 +87,7 @@ def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(s
     rng = random.Random(seed)
 
     def confirm(*asked):
-        trials = surface.judge(*asked)
+        trials = surface.confirm(*asked)
         for trial in trials:
             for each, look in trial.items():
                 if len(PROGRAM.changes(each)) > 1:
@@ -115,6 +115,19 @@ def test_what_only_seems_to_pay_alone_is_mostly_advised_with_what_pays():
         advised.append(surface.space.changes(surface.program_search(120.0).run()))
     assert advised.count({"amp": "bf16", "batch_size": "8"}) >= 27
     assert all(each["amp"] == "bf16" for each in advised)
+
+
+def test_the_race_weighs_each_configuration_for_memory_once():
+    weighed = []
+
+    def confirm(configurations, look_s, patience_s):
+        weighed.append(configurations)
+        return surface.confirm(configurations, look_s, patience_s)
+
+    surface = Surface(PROGRAM, speedup, seed=0, noise=0.05, build_noise=0.02)
+    best = surface.program_search(120.0, confirm=confirm).run()
+    assert best in weighed[0]
+    assert len(weighed) == 1
 
 
 @pytest.mark.slow
@@ -242,7 +255,7 @@ def test_techniques_that_are_undecided_are_timed_beside_the_race():
 
     def confirm(configurations, look_s, patience_s):
         raced.append({label(each) for each in configurations})
-        return surface.judge(configurations, look_s, patience_s)
+        return surface.confirm(configurations, look_s, patience_s)
 
     def label(configuration):
         return ", ".join(PROGRAM.changes(configuration))
