@@ -137,16 +137,16 @@ def test_a_file_that_cannot_be_opened_is_tried_again_and_does_not_write_the_inde
     written = []
     for _ in range(2):
         assert "0004_gone.json: cannot be read" in load_history(results).remarks[0]
-        written.append({path: path.stat().st_mtime_ns for path in kept.rglob("*.parquet")})
+        written.append({path: path.stat().st_mtime_ns for path in kept.rglob("*.arrow")})
     assert written[0] == written[1]
     save(measured(), results / "m" / "nowhere", taken=day(4))
     assert load_history(results).runs["number"].tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"no Parquet at all", None])
+@pytest.mark.parametrize("content", [b"", b"ARROW1\0\0", b"no Arrow at all", None])
 def test_an_index_that_is_none_is_made_anew(results, tmp_path, content):
     load_history(results)
-    for path in (tmp_path / "cache" / "history").rglob("*.parquet"):
+    for path in (tmp_path / "cache" / "history").rglob("*.arrow"):
         path.write_bytes(path.read_bytes()[:-40] if content is None else content)
     assert len(load_history(results).runs) == 3
 

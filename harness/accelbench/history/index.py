@@ -1,6 +1,6 @@
 """Load the history in a folder or at a URL: every result file once, in the order in which the runs were made.
 
-Parsing a result takes up to a tenth of a second, so what several files hold is cached in one Parquet file per location
+Parsing a result takes up to a tenth of a second, so what several files hold is cached in one Arrow file per location
 in the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or
 the ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each
 time.
@@ -21,18 +21,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from accelbench.errors import UnreadableResult
 from accelbench.files import cache_folder, write_atomically
 from accelbench.history.observations import (
     RUN_COLUMNS,
-    TEXTS,
     UNMEASURED_COLUMNS,
     History,
     describe_runs,
+    join_observations,
     observe_arms,
-    set_types,
 )
 from accelbench.locations import Entry, ResultStore, open_store
 from accelbench.results.load import Result, nothing_in, result_in
@@ -42,7 +40,7 @@ from accelbench.text import list_some
 from accelbench.units import count, plural
 
 MIN_FILES_TO_CACHE = 5  # fewer are parsed in a fifth of a second
-_CACHE_VERSION = f"1, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
+_CACHE_VERSION = f"2, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
 _METADATA = b"accelbench"
 _BATCH_FILES = 16  # files read together: remote ones are fetched concurrently, and memory stays bounded
 _SLOW_S = 2  # reading for longer shows a progress bar
@@ -101,17 +99,23 @@ def _update(
     fresh = [_tabulate(batch) for batch in _read_batches(storage, stale, opened, unreadable) if batch]
     if not fresh and len(unchanged) == len(known.files):
         return known, unreadable
-    kept = {
-        name: table[table["file" if name == "files" else "run"].astype(str).isin(unchanged)]
-        for name, table in vars(known).items()
-    }
-    parts = {name: [kept[name], *(getattr(each, name) for each in fresh)] for name in kept}
-    joined = {
-        name: pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-        for name, tables in parts.items()
-    }
-    joined["observations"] = set_types(joined["observations"])
-    return _Files(**joined), unreadable
+    kept = _Files(
+        files=known.files[known.files["file"].isin(unchanged)],
+        observations=known.observations[known.observations["run"].isin(unchanged)],
+        unmeasured=known.unmeasured[known.unmeasured["run"].isin(unchanged)],
+    )
+    parts = kept, *fresh
+    current = _Files(
+        files=_join([each.files for each in parts]),
+        observations=join_observations([each.observations for each in parts]),
+        unmeasured=_join([each.unmeasured for each in parts]),
+    )
+    return current, unreadable
+
+
+def _join(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all tables; empty ones have other types."""
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 
 def _read_batches(
@@ -150,7 +154,7 @@ def _tabulate(batch: Sequence[tuple[Entry, Result]]) -> _Files:
 
 _EMPTY = _Files(
     files=pd.DataFrame(columns=[*_FILE_COLUMNS]),
-    observations=pd.DataFrame(columns=[*TEXTS]),
+    observations=join_observations([]),
     unmeasured=pd.DataFrame(columns=[*UNMEASURED_COLUMNS]),
 )
 
@@ -252,14 +256,16 @@ def _remark_clock(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _cache_path(location: str) -> Path:
-    return cache_folder() / "history" / f"{hashlib.sha256(location.encode()).hexdigest()[:20]}.parquet"
+    return cache_folder() / "history" / f"{hashlib.sha256(location.encode()).hexdigest()[:20]}.arrow"
 
 
 def _read_cache(path: Path) -> _Files | None:
     """Return what is cached, or None where there is no intact cache of this version."""
     # Whatever is wrong with the cache, the files that it is derived from are still there.
     with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
-        table = pq.ParquetFile(path).read()  # read_table would load what reads folders of files
+        with pa.OSFile(str(path)) as file:
+            table = pa.ipc.open_file(file).read_all()
+        table.validate(full=True)
         stored = json.loads(table.schema.metadata[_METADATA])
         if stored["version"] == _CACHE_VERSION:
             files = pd.DataFrame(stored["files"], columns=[*_FILE_COLUMNS])
@@ -282,7 +288,8 @@ def _write_cache(path: Path, content: _Files) -> None:
     table = pa.Table.from_pandas(content.observations, preserve_index=False)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: json.dumps(stored).encode()})
     body = io.BytesIO()
-    pq.write_table(table, body, compression="zstd", use_dictionary=[*TEXTS])  # numbers hardly repeat
+    with pa.ipc.new_file(body, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, body.getvalue())

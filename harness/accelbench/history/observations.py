@@ -37,12 +37,13 @@ arm, ``outcome`` and ``reason``.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 from scipy.special import ndtri
 
 from accelbench.errors import UnreadableResult
@@ -110,7 +111,7 @@ def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) 
     """Return the observations of runs, and a row for every arm of theirs without a speed."""
     arms = tabulate_arms(results)
     if arms.empty:
-        return set_types(pd.DataFrame(columns=[*TEXTS, *KINDS])), pd.DataFrame(columns=[*UNMEASURED_COLUMNS])
+        return join_observations([]), pd.DataFrame(columns=[*UNMEASURED_COLUMNS])
     counts = [sum(len(trial.arms) for trial in result.run.trials) for result in results]
     of_run = {"run": names or [_run_name(result) for result in results], "size": [_size(result) for result in results]}
     arms = arms.assign(
@@ -128,15 +129,30 @@ def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) 
     )
     unmeasured = arms.loc[arms["outcome"] != "measured", [*UNMEASURED_COLUMNS]].reset_index(drop=True)
     reasons = ["" if each is None else str(each) for each in unmeasured["reason"]]
-    return set_types(timed), unmeasured.assign(reason=reasons)
+    return _set_types(timed), unmeasured.assign(reason=reasons)
 
 
-def set_types(observations: pd.DataFrame) -> pd.DataFrame:
+def _set_types(observations: pd.DataFrame) -> pd.DataFrame:
     """Return observations whose texts are categoricals: names of a hundred characters occur in hundreds of runs."""
     texts = {
         name: pd.Categorical(observations[name], categories=observations[name].dropna().unique()) for name in TEXTS
     }
     return observations.astype(KINDS).assign(**texts).reset_index(drop=True)
+
+
+def join_observations(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the observations of several tables, with categories that occur in none of their rows left out."""
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return _set_types(pd.DataFrame(columns=[*TEXTS, *KINDS]))
+    numbers = pd.concat([table[[*KINDS]] for table in filled], ignore_index=True)
+    texts = {name: _without_unused(union_categoricals([table[name] for table in filled])) for name in TEXTS}
+    return numbers.assign(**texts)[filled[0].columns]
+
+
+def _without_unused(texts: pd.Categorical) -> pd.Categorical:
+    is_used = np.bincount(texts.codes + 1, minlength=len(texts.categories) + 1)[1:] > 0  # pandas sorts all codes for it
+    return texts if is_used.all() else texts.remove_unused_categories()
 
 
 def pivot(observed: pd.DataFrame, value: str, keys: Sequence[str], runs: Sequence[str]) -> pd.DataFrame:
