@@ -26,12 +26,12 @@ def accept(*arguments):
     return CliRunner().invoke(main, ["accept", *arguments])
 
 
-def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS):
+def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS, spread=0.005):
     """Write a run in which the first workload's speedup is so many times what it was, or has none."""
     chance = random.Random(number)
     trials = []
     for place, workload in enumerate(workloads):
-        time_s, speedup = 0.01 * chance.gauss(1, 0.005), 2 * chance.gauss(1, 0.005) * (1 if place else factor)
+        time_s, speedup = 0.01 * chance.gauss(1, spread), 2 * chance.gauss(1, spread) * (1 if place else factor)
         found = effect(speedup, speedup * 0.99, speedup * 1.01, "faster")
         lost = {"outcome": "wrong-output", "reason": broken}
         candidate = arm({"amp": "bf16"}, **lost) if broken and not place else None
@@ -86,6 +86,16 @@ def test_too_little_history_is_undecided_and_fails_only_where_that_counts(accelb
     result = accelbench(*arguments)
     assert result.exit_code == status
     assert "2 earlier runs are too few; about " in result.stdout
+
+
+def test_runs_that_spread_too_much_say_which_change_would_show(accelbench, tmp_path):
+    for number in range(1, 13):
+        saved(tmp_path / "results", number, spread=0.05)
+    told = accelbench().stdout
+    (shown,) = re.findall(r"spread too much to show .* \(one of ([0-9.]+) % would show in half of them\)", told)
+    assert 3 < float(shown) < 50
+    saved(tmp_path / "results", 13, spread=0.05, factor=0.4)
+    assert accelbench().exit_code == 1
 
 
 def test_a_baseline_is_named_as_compare_names_runs(accelbench, results):

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -183,8 +184,10 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
         yield few, f"{_format_range([each.known_runs for each in few], 'earlier run')} are too few; {_runs_needed(few)}"
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
+        seen = units.percent(median(each.visible for each in scattered))
+        shown = f"one of {seen} would show" + (" in half of them" if len(scattered) > 1 else "")
         spread = "the runs spread too much to show a change of the size that matters"
-        yield scattered, f"{spread}; {_runs_needed(scattered)}"
+        yield scattered, f"{spread} ({shown}); {_runs_needed(scattered)}"
     for each in undecided:
         if each.visible <= each.margin:
             yield [each], f"may have changed ({_describe_change(each)}), but not beyond chance; {_runs_needed([each])}"
