@@ -34,6 +34,7 @@ ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a firs
 COMPILE_SHARE = 0.85  # of the budget, by which what compiles must have been timed
 GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it may need
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
+FINISH_SHARE = 1.1  # likewise, at the end: an answer is worth a few seconds beyond the budget
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
 FINAL_ROUNDS = 3
 MAX_FINALISTS, BEHIND = 3, 1.15  # the most that race, none of them so many times slower than the best so far
@@ -173,7 +174,7 @@ class ProgramSearch(Search):
         self._race()
         for least_promising in (OFTEN, SELDOM, LAST):
             self._judge_alone(least_promising, 1.0)
-            self._judge_again(1.0)
+            self._judge_again(FINISH_SHARE)
 
     def judge_gain(self, configuration: Configuration) -> Judgement | None:
         """Return the judgement of a configuration over the program as it stands.

@@ -116,8 +116,7 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return TrialResult.nothing(trial, "unavailable", reason_of(framework))
-    gc.collect()
-    gc.freeze()  # the thousands of objects of the imports are not searched again around every arm
+    _freeze_imports()
     if order[0] == "prove":
         with _precision(trial, framework):
             return TrialRun(trial, framework, on_progress=on_progress).prove(order[2])
@@ -129,6 +128,12 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         return run.shared_state.conclude(measured)
     except AccelbenchError as error:
         return TrialResult.nothing(trial, "failed", reason_of(error))
+
+
+def _freeze_imports() -> None:
+    """Keep the garbage collector from searching the thousands of objects of the imports around every arm."""
+    gc.collect()
+    gc.freeze()
 
 
 def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicable] | AccelbenchError:
@@ -148,8 +153,7 @@ def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicab
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Return the function's result, or the exception that it raised."""
-    gc.collect()
-    gc.freeze()  # as for a trial
+    _freeze_imports()
     try:
         return function(*arguments)
     except Exception as error:
