@@ -8,8 +8,10 @@ import pytest
 from surfaces import Surface, axis
 
 from accelbench.advise.program_search import Iteration, find_whether_it_pays, times_to_decide
+from accelbench.advise.search import Limits
 from accelbench.advise.space import SearchSpace
 from accelbench.core import AS_IS
+from accelbench.errors import Unavailable
 from accelbench.measuring.statistics import Judgement
 
 PROGRAM = SearchSpace(
@@ -128,6 +130,12 @@ def test_the_race_weighs_each_configuration_for_memory_once():
     best = surface.program_search(120.0, confirm=confirm).run()
     assert best in weighed[0]
     assert len(weighed) == 1
+
+
+def test_a_search_in_which_nothing_keeps_the_limits_has_no_answer():
+    surface = Surface(PROGRAM, speedup, seed=0)
+    with pytest.raises(Unavailable, match=r"no configuration is left: takes 1\.00 B, 0\.500 B is allowed"):
+        surface.program_search(60.0, judge=surface.confirm, limits=Limits(memory_bytes=0.5)).run()
 
 
 @pytest.mark.slow

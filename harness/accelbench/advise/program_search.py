@@ -37,7 +37,8 @@ AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 FINISH_SHARE = 1.1  # likewise, at the end: an answer is worth a few seconds beyond the budget
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
 FINAL_ROUNDS = 3
-MAX_FINALISTS, BEHIND = 3, 1.15  # the most that race, none of them so many times slower than the best so far
+MAX_FINALISTS = 3
+BEHIND = 1.15  # times slower than the best so far: what is slower still does not race
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
 SLOW_TO_BUILD_S = 0.3  # with a first call: a program that takes longer is not built as often in a look
 OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
@@ -394,9 +395,9 @@ class ProgramSearch(Search):
         return gain is not None and gain.verdict != "undecided"
 
     def _finalists_wanted(self, ranking: Sequence[Configuration]) -> int:
-        """Return how many of the fastest race: at most three: they seem to pay and are not far behind the best."""
-        best = max(math.log1p(SAME), self.observations.estimate(ranking[0]) - math.log(BEHIND))
-        return min(MAX_FINALISTS, sum(self.observations.estimate(each) > best for each in ranking))
+        """Return how many of the fastest race: those that seem to pay and are not far behind the best, but few."""
+        paying = [each for each in ranking if self.observations.estimate(each) > math.log1p(SAME)]
+        return min(MAX_FINALISTS, sum(self._slowdown(each, ranking[0]) < BEHIND for each in paying))
 
     def _choose_simplest(self) -> Configuration:
         """Return the fastest that is shown to be faster, or one with less switched that is as fast.
