@@ -15,13 +15,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from accelbench.report.machine import describe_machine
-from accelbench.schema import environment
 from accelbench.units import minutes
-from studies.marked_tables import show_tables
+from studies.marked_tables import machine_and_date, show_tables
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = CHECKOUT / "docs" / "tutorials" / "examples.md"
@@ -68,10 +65,10 @@ def ask(program: str, budget: str = BUDGET) -> Asked:
     with tempfile.TemporaryDirectory(prefix="example-") as folder:
         python = Path(folder) / "bin" / "python"
         start_s = time.perf_counter()
-        _run([sys.executable, "-m", "venv", folder])
-        _run([python, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *needs])
+        run_in_checkout([sys.executable, "-m", "venv", folder])
+        run_in_checkout([python, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", *needs])
         installed_s = time.perf_counter()
-        answer = _run([python, "-m", "accelbench", *arguments], XDG_CACHE_HOME=f"{folder}/cache")
+        answer = run_in_checkout([python, "-m", "accelbench", *arguments], XDG_CACHE_HOME=f"{folder}/cache")
         end_s = time.perf_counter()
     return Asked(
         install=f"pip install {' '.join(map(_quoted, needs))}",
@@ -82,7 +79,7 @@ def ask(program: str, budget: str = BUDGET) -> Asked:
     )
 
 
-def _run(command: Sequence[str | Path], **variables: str) -> str:
+def run_in_checkout(command: Sequence[str | Path], **variables: str) -> str:
     """Run a command in the checkout, and return what it prints."""
     done = subprocess.run(
         command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | variables
@@ -112,7 +109,7 @@ def section(program: str, asked: Asked) -> Iterator[str]:
 
 def page(budget: str, programs: Iterable[str]) -> Iterator[str]:
     """Ask about examples, and yield the lines of their sections."""
-    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
+    yield f"{machine_and_date()}."
     yield ""
     for program in programs:
         yield from section(program, ask(program, budget))

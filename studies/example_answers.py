@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
-from accelbench.report.machine import describe_machine
-from accelbench.schema import environment
 from accelbench.text import format_levels
 from accelbench.units import minutes, speedup
-from studies.example_advice import BUDGET, CHECKOUT, PROGRAMS
-from studies.marked_tables import show_tables
+from studies.example_advice import BUDGET, CHECKOUT, PROGRAMS, run_in_checkout
+from studies.marked_tables import machine_and_date, show_tables
 
 PAGE = CHECKOUT / "studies" / "advice_evaluation.md"
 FIRST = {
@@ -67,19 +63,17 @@ def ask(program: str, budget: str) -> tuple[dict[str, Any], float]:
     """Return the advice about an example, and the seconds that the command took."""
     command = [sys.executable, "-m", "accelbench", "advise", f"examples/{program}:build", "--budget", budget, "--json"]
     start_s = time.perf_counter()
-    done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout), time.perf_counter() - start_s
+    return json.loads(run_in_checkout(command)), time.perf_counter() - start_s
 
 
 def table(times: int, budget: str) -> Iterator[str]:
-    """Ask about every example so many times in turn, and yield the lines of the table."""
+    """Ask about all examples in turn, ``times`` times, and yield the lines of the table."""
     asked = {program: Answers() for program in PROGRAMS}
     for number in range(times):
         for program, answers in asked.items():
             answers.add(*ask(program, budget))
             print(number + 1, answers.row(program), file=sys.stderr, flush=True)
-    machine = f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}"
-    yield f"{machine}, {times} commands each with `--budget {budget}`."
+    yield f"{machine_and_date()}, {times} commands each with `--budget {budget}`."
     yield ""
     yield "| program | answers decided | undecided | decided both ways | advised, per item | longest command |"
     yield "|---|---:|---|---|---|---:|"

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
+
+from accelbench.report.machine import describe_machine
+from accelbench.schema import environment
+
+
+def machine_and_date() -> str:
+    """Return on which machine a table is made, and the date."""
+    return f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 def show_tables(page: Path, name: str, lines: Iterable[str], *, write: bool) -> None:

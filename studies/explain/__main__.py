@@ -15,15 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from accelbench.report.machine import describe_machine
-from accelbench.schema import environment
 from accelbench.units import minutes, percent
-from studies.example_advice import PROGRAMS
-from studies.marked_tables import write_tables
+from studies.example_advice import PROGRAMS, run_in_checkout
+from studies.marked_tables import machine_and_date, write_tables
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "studies" / "explain_evaluation.md"
@@ -133,18 +130,15 @@ def _list_counts(names: Counter[str]) -> str:
 
 def explain_examples(budget: str) -> Iterator[str]:
     """Ask about every program in examples/, and yield the lines of their sections."""
-    yield f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}."
+    yield f"{machine_and_date()}."
     for program, example in PROGRAMS.items():
         arguments = ["explain", f"examples/{program}:build", "--budget", budget]
         start_s = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "accelbench", *arguments],
-            cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True,
-        )  # fmt: skip
+        answer = run_in_checkout([sys.executable, "-m", "accelbench", *arguments])
         took_s = time.perf_counter() - start_s
         yield from ("", f"### {example.title}, explained", "", f"It took {minutes(took_s)}.", "", "```text")
         yield f"$ accelbench {' '.join(arguments)}"
-        yield done.stdout.rstrip()
+        yield answer.rstrip()
         yield "```"
 
 
@@ -173,7 +167,7 @@ def main() -> None:
                 file=sys.stderr,
                 flush=True,
             )
-    machine = f"{describe_machine(environment.identify())}, {datetime.now(UTC):%Y-%m-%d}, budgets of {options.budget}."
+    machine = f"{machine_and_date()}, budgets of {options.budget}."
     lines = [machine, "", *table(answers)]
     if options.write:
         write_tables(PAGE, "planted causes", lines)
