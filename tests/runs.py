@@ -22,8 +22,8 @@ from accelbench.schema.result import (
     Timing,
     TrialRecord,
 )
-from accelbench.schema.result_json import PARTS, from_json, to_json
-from accelbench.schema.safe_json import read_document
+from accelbench.schema.result_json import from_bytes, to_json
+from accelbench.schema.safe_json import read_bytes, unreadable_in_one_line
 
 STORED = Path(__file__).parent / "data" / "run_v1.json"
 EVERY_FIELD = STORED.with_name("run_every_field.json")  # trials in which every field of the schema is used
@@ -165,4 +165,6 @@ def save(measured: Run, path: Path, taken: str | None = "2026-01-01T00:00:00+00:
 
 def read_run(path: Path) -> Run:
     """Read one result file."""
-    return from_json(read_document(path, *PARTS), source=str(path))
+    with unreadable_in_one_line(str(path)):
+        data = read_bytes(path)
+    return from_bytes(data, source=str(path))

@@ -213,12 +213,12 @@ def test_no_file_is_parsed_twice(command, monkeypatch):
     monkeypatch.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
     parsed = []
 
-    original = load.from_json
+    original = load.run_in
 
-    def counted(document, *, source):
+    def counted(data, *, source):
         parsed.append(source)
-        return original(document, source=source)
+        return original(data, source=source)
 
-    monkeypatch.setattr(load, "from_json", counted)
+    monkeypatch.setattr(load, "run_in", counted)
     CliRunner().invoke(main, [command])
     assert len(parsed) == len(set(parsed)) == 12

@@ -69,7 +69,7 @@ def test_strange_values_that_the_schema_allows_make_a_page(tmp_path_factory, doc
     ("text", "words"),
     [
         (with_ours('"x": NaN'), "not complete JSON"),
-        (with_ours('"x": 1e999'), "not complete JSON (Number out of range"),
+        (with_ours('"x": 1e999'), "does not follow schema version 1: Number out of range"),
         (with_ours('"x": ' + "9" * 30), "integer of more than 64 bits"),
         (with_ours('"x": "' + "y" * 5000 + '"'), "a text of 5,000 characters"),
         (with_ours('"x": ' + "[" * 10**6), "nested too deeply"),
@@ -95,7 +95,7 @@ def test_a_file_of_a_gigabyte_is_not_read(tmp_path):
 
 
 def test_a_run_of_many_mebibytes_is_not_parsed(tmp_path):
-    (tmp_path / "0001_hostile.json").write_text('{"accelbench": [' + "0," * 2**23 + "0]}")
+    (tmp_path / "0001_hostile.json").write_text('{"accelbench": {"x": [' + "0," * 2**23 + "0]}}")
     assert "at most 16.0 MiB are parsed" in refused_beside_a_good_one(tmp_path)
 
 

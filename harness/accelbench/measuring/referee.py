@@ -24,6 +24,7 @@ import numpy as np
 
 from accelbench.core import Arm, Contrast, Plan, against_baseline
 from accelbench.core.arm import nothing
+from accelbench.garbage_collection import no_collection
 from accelbench.measuring import malloc
 from accelbench.measuring.interference import InterferenceMonitor
 from accelbench.measuring.statistics import Judgement, fewest_pairs_of, judge_groups
@@ -103,7 +104,7 @@ class Stopwatch:
         freed before the clock stops. No other output is kept: the next step could not write where it lies.
         """
         step, self.output = arm.step, None
-        with arm.enter(), _no_collection():
+        with arm.enter(), no_collection():
             if lead_in:
                 step()
             self.synchronize()
@@ -164,18 +165,6 @@ class Stopwatch:
             iterations = math.ceil(min(10 * iterations, max(iterations + 1, aim)))
             taken_s = self.block_s(arm, iterations)
         return Block(iterations=iterations, taken_s=taken_s)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector out of a block."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 WINDOW_S = 20e-3

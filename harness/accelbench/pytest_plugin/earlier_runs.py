@@ -15,8 +15,8 @@ from accelbench.measuring.statistics import UNBOUNDED
 from accelbench.schema import environment
 from accelbench.schema.environment_difference import differing_facts
 from accelbench.schema.result import Effect, Run, TrialRecord, Visit
-from accelbench.schema.result_json import PARTS, from_json
-from accelbench.schema.safe_json import read_document
+from accelbench.schema.result_json import from_bytes
+from accelbench.schema.safe_json import read_bytes
 
 if TYPE_CHECKING:
     from accelbench.pytest_plugin.passes import Case, JournaledVisit
@@ -75,8 +75,8 @@ def _moment(visit: Visit) -> tuple[float | None, ...]:
 
 def _readable(files: Iterable[Path]) -> Iterator[Run]:
     for file in files:
-        with suppress(AccelbenchError):
-            yield from_json(read_document(file, *PARTS), source=str(file))
+        with suppress(AccelbenchError, OSError):
+            yield from_bytes(read_bytes(file), source=str(file))
 
 
 def _is_same(then: Mapping[str, str], now: Mapping[str, str]) -> bool:

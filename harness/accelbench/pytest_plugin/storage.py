@@ -33,8 +33,7 @@ from accelbench.pytest_plugin.resume import (
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.reasons import first_line
 from accelbench.schema.result import KEY
-from accelbench.schema.result_json import from_json
-from accelbench.schema.safe_json import parse, unreadable_in_one_line
+from accelbench.schema.result_json import from_bytes
 from accelbench.text import list_some
 from accelbench.units import plural, size
 
@@ -351,8 +350,7 @@ def _why_unreadable(document: dict[str, Any] | None) -> str:
     if not document or KEY not in document:
         return ""
     try:
-        with unreadable_in_one_line("the saved run"):
-            from_json({KEY: parse(_compact(safe_dumps(document[KEY])))}, source="the saved run")
+        from_bytes(_compact(safe_dumps({KEY: document[KEY]})), source="the saved run")
     except UnreadableResult as error:
         return str(error)
     return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
@@ -89,15 +88,20 @@ def without(levels: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _rows(result: Result) -> Iterator[dict[str, Any]]:
     for trial in result.run.trials:
         baseline = trial.arms[0]
+        compared: dict[MemoryKind, Row] = {}
+        common = {
+            "run": result.name,
+            "number": result.number,
+            "taken": result.taken,
+            "machine": result.run.machine,
+            **_trial(trial),
+        }
         for position, arm in enumerate(trial.arms):
             kind = memory_kind(arm.price or Price(), baseline.price or Price())
-            compared = {f"baseline_{name}": value for name, value in _figures(baseline, kind).items()}
+            if kind not in compared:
+                compared[kind] = {f"baseline_{name}": value for name, value in _figures(baseline, kind).items()}
             yield {
-                "run": result.name,
-                "number": result.number,
-                "taken": result.taken,
-                "machine": result.run.machine,
-                **_trial(trial),
+                **common,
                 **_levels(arm, baseline, trial, candidate=position > 0),
                 "outcome": arm.outcome,
                 "reason": arm.reason,
@@ -110,7 +114,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 **_figures(arm, kind),
                 **_effect(arm.effect if position and arm.outcome == "measured" else None),
                 **_step(trial.step(arm)),
-                **compared,
+                **compared[kind],
                 "baseline_flags": baseline.flags,
                 "baseline_items": baseline.items,
                 **{f"observed_{name}": value for name, value in arm.observed.items()},
@@ -200,10 +204,14 @@ def _device_share(timing: Timing) -> float | None:
 
 def _quartiles(quantiles: Sequence[float]) -> tuple[float | None, float | None]:
     """Return between what the middle half lies, from evenly spaced quantiles."""
-    if not quantiles:
-        return None, None
-    first, third = np.interp([0.25, 0.75], np.linspace(0, 1, len(quantiles)), quantiles)
-    return float(first), float(third)
+    return (_quantile(quantiles, 0.25), _quantile(quantiles, 0.75)) if quantiles else (None, None)
+
+
+def _quantile(quantiles: Sequence[float], share: float) -> float:
+    """Return a quantile between evenly spaced ones."""
+    place, beyond = divmod(share * (len(quantiles) - 1), 1)
+    low, high = quantiles[int(place)], quantiles[min(int(place) + 1, len(quantiles) - 1)]
+    return low + beyond * (high - low)
 
 
 def _price(price: Price, kind: MemoryKind) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from typing import Any
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.locations import Entry, ResultStore, address_beside, open_store, read_if_present
 from accelbench.schema.result import Run
-from accelbench.schema.result_json import PARTS, from_json
-from accelbench.schema.run_explanation import SUFFIX, RunExplanation, from_bytes
-from accelbench.schema.safe_json import document_in, printable, unreadable_in_one_line
+from accelbench.schema.result_json import from_bytes as run_in
+from accelbench.schema.run_explanation import SUFFIX, RunExplanation
+from accelbench.schema.run_explanation import from_bytes as explanation_in
+from accelbench.schema.safe_json import members_in, parse, printable, unreadable_in_one_line
 
 _NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")
 
@@ -61,8 +62,10 @@ def result_in(data: bytes | UnreadableResult, name: str, address: str) -> Result
     Raises:
         UnreadableResult: it is truncated, of a newer schema or not ours.
     """
-    document = _parse(data, address, *PARTS, "datetime")
-    result = as_result(name, document.get("datetime"), from_json(document, source=address))
+    if isinstance(data, UnreadableResult):
+        raise data
+    taken = _parse(data, address, "datetime").get("datetime")
+    result = as_result(name, taken, run_in(data, source=address))
     return replace(result, path=address)  # which need not end in the file's name
 
 
@@ -150,7 +153,7 @@ def find_explanation(address: str) -> RunExplanation | None:
     """
     beside = address_beside(address, SUFFIX)
     data = read_if_present(beside)
-    return None if data is None else from_bytes(data, source=beside)
+    return None if data is None else explanation_in(data, source=beside)
 
 
 def document_at(address: str, *names: str) -> dict[str, Any]:
@@ -210,7 +213,7 @@ def _parse(data: bytes | UnreadableResult, address: str, *names: str) -> dict[st
     if isinstance(data, UnreadableResult):
         raise data
     with unreadable_in_one_line(address):
-        return document_in(data, *names) or {}
+        return {name: parse(value) for name, value in members_in(data, *names).items()}
 
 
 def _number(entry: Entry) -> int:

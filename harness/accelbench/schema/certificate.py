@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from accelbench import files
-from accelbench.errors import BadInput, UnreadableResult
+from accelbench.errors import BadInput
 from accelbench.schema.result import Count, Environment, Seconds, Verdict
-from accelbench.schema.safe_json import as_schema, printable, read_document
+from accelbench.schema.safe_json import as_schema, read_bytes, unreadable_in_one_line
 
 SCHEMA_VERSION = 2
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]
@@ -129,17 +129,14 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
     return msgspec.to_builtins(certificate)  # type: ignore[no-any-return]  # a dataclass becomes a dict
 
 
-def from_json(document: Any, *, source: str) -> Certificate:
-    """Return the certificate in a JSON document.
+def from_bytes(data: bytes, *, source: str) -> Certificate:
+    """Return the certificate in a file's content.
 
     Raises:
-        UnreadableResult: the document is not a certificate, has a newer schema, or does not follow its schema.
+        UnreadableResult: it is truncated or no certificate, has a newer schema, or does not follow its schema.
     """
-    source = printable(source)
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if not isinstance(version, int):
-        raise UnreadableResult(f"{source}: not a calibration certificate; make one with accelbench calibrate")
-    return as_schema(document, Certificate, SCHEMA_VERSION, source=source, again="calibrate")
+    other = "not a calibration certificate; make one with accelbench calibrate"
+    return as_schema(data, Certificate, SCHEMA_VERSION, source=source, again="calibrate", otherwise=other)
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -148,7 +145,9 @@ def read_certificate(path: Path) -> Certificate:
     Raises:
         UnreadableResult: the file is truncated or no certificate, has a newer schema, or does not follow its schema.
     """
-    return from_json(read_document(path), source=str(path))
+    with unreadable_in_one_line(str(path)):
+        data = read_bytes(path)
+    return from_bytes(data, source=str(path))
 
 
 def require_writable(folder: Path) -> None:

@@ -9,9 +9,7 @@ import msgspec
 
 from accelbench.errors import UnreadableResult
 from accelbench.schema.result import KEY, SCHEMA_VERSION, Run
-from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, printable
-
-PARTS = (KEY,)  # the keys of a result file that `from_json` reads
+from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, members_in, printable, unreadable_in_one_line
 
 
 def to_json(stored: object) -> dict[str, Any]:
@@ -19,17 +17,18 @@ def to_json(stored: object) -> dict[str, Any]:
     return _readable(msgspec.to_builtins(stored, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
 
 
-def from_json(document: Any, *, source: str) -> Run:
-    """Return the run held by a result file's JSON.
+def from_bytes(data: bytes, *, source: str) -> Run:
+    """Return the run held by a result file's content.
 
     Raises:
-        UnreadableResult: the JSON is not a result of accelbench, has a newer schema, or does not follow its schema.
+        UnreadableResult: it is truncated or not a result of accelbench, has a newer schema, or does not follow its
+            schema.
     """
-    source = printable(source)
-    stored = document.get(KEY) if isinstance(document, dict) else None
-    if not isinstance(stored, dict):
+    with unreadable_in_one_line(source):
+        stored = members_in(data, KEY).get(KEY, b"")
+    if not stored.startswith(b"{"):
         raise UnreadableResult(
-            f"{source}: not a result of accelbench (no {KEY!r} key); "
+            f"{printable(source)}: not a result of accelbench (no {KEY!r} key); "
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )
     return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")

@@ -47,16 +47,6 @@ class BeyondLimit(AccelbenchError):
     """A file exceeds a limit. The message is a clause for the caller's own sentence."""
 
 
-def read_document(path: Path, *names: str) -> Any:
-    """Return a file's JSON, as `document_in` does.
-
-    Raises:
-        UnreadableResult: the file cannot be read, is not JSON, or exceeds a limit.
-    """
-    with unreadable_in_one_line(str(path)):
-        return document_in(read_bytes(path), *names)
-
-
 @contextmanager
 def unreadable_in_one_line(source: str) -> Iterator[None]:
     """Turn whatever is wrong with a file into one line that names the file.
@@ -77,22 +67,20 @@ def unreadable_in_one_line(source: str) -> Iterator[None]:
         ) from None
 
 
-def document_in(data: bytes, *names: str) -> Any:
-    """Return JSON as `parse` does, or, given names, only these members of the object; None if it is not an object.
+def members_in(data: bytes, *names: str) -> dict[str, bytes]:
+    """Return the JSON of these members of an object; none where they are missing, or it is not an object.
 
     Raises:
         BeyondLimit: the JSON exceeds a limit.
         ValueError, msgspec.MsgspecError: the data are not JSON.
     """
-    if not names:
-        return parse(data)
     try:
         parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_parts(names)))
     except msgspec.ValidationError:  # JSON, but not an object
-        return None
+        return {}
     except RecursionError:
         raise BeyondLimit("it is nested too deeply") from None
-    return {name: parse(part) for name, part in parts.items() if bytes(part)}
+    return {name: bytes(part) for name, part in parts.items() if bytes(part)}
 
 
 def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
@@ -120,42 +108,58 @@ def read_text(path: Path) -> str:
     return read_bytes(path, MOST_WRITTEN_BYTES).decode()
 
 
-def parse(text: bytes | msgspec.Raw) -> Any:
-    """Return JSON as plain values: every number finite and in range, every text as `printable` makes it.
+def parse(text: bytes, kind: Any = Any) -> Any:
+    """Return JSON as plain values or as a ``kind`` of object.
+
+    Every number is finite and in range, every text as `printable` makes it.
 
     Raises:
         BeyondLimit: the JSON exceeds a limit.
+        msgspec.ValidationError: the JSON is not of this kind.
         ValueError, msgspec.MsgspecError: the text is not JSON.
     """
-    text = bytes(text)
     if len(text) > MOST_PARSED_BYTES:
         raise BeyondLimit(f"it takes {size(len(text))}, at most {size(MOST_PARSED_BYTES)} are parsed")
     try:
-        value = msgspec.json.decode(text)
-        return value if _is_usual(text) else _plain(value)
+        if not _is_usual(text):
+            return msgspec.convert(_plain(msgspec.json.decode(text)), kind)
+        return msgspec.json.decode(text, type=kind)
     except RecursionError:
         raise BeyondLimit("it is nested too deeply") from None
 
 
-def as_schema(stored: dict[str, Any], kind: type[Stored], newest: int, *, source: str, again: str) -> Stored:
-    """Return parsed JSON as an object of the schema; ``again`` is the verb that makes such a file.
+def as_schema(text: bytes, kind: type[Stored], newest: int, *, source: str, again: str, otherwise: str = "") -> Stored:
+    """Return JSON as an object of the schema.
+
+    Args:
+        text: the JSON.
+        kind: the type of the object.
+        newest: the newest version of the schema that is known.
+        source: the file, as messages name it.
+        again: the verb that makes such a file.
+        otherwise: what to say of JSON without a version. By default, it does not follow the schema.
 
     Raises:
-        UnreadableResult: the JSON has a newer schema version, or does not follow its own.
+        UnreadableResult: the JSON exceeds a limit, has a newer schema version, or does not follow its own.
     """
-    version = stored.get("schema_version")
-    if isinstance(version, int) and version > newest:
-        raise UnreadableResult(
-            f"{source}: schema version {version}, this accelbench reads up to {newest}; upgrade accelbench"
-        )
-    try:
-        return msgspec.convert(stored, kind, strict=True)
-    except msgspec.ValidationError as error:
-        why = str(error)[:_LONGEST_CLAUSE]
-        raise UnreadableResult(
-            f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; "
-            f"delete it or {again} again"
-        ) from None
+    source = printable(source)
+    with unreadable_in_one_line(source):
+        versions = [parse(each) for each in members_in(text, "schema_version").values()]
+        version = versions[0] if versions else None
+        if isinstance(version, int) and version > newest:
+            raise UnreadableResult(
+                f"{source}: schema version {version}, this accelbench reads up to {newest}; upgrade accelbench"
+            )
+        if otherwise and not isinstance(version, int):
+            raise UnreadableResult(f"{source}: {otherwise}")
+        try:
+            return parse(text, kind)  # type: ignore[no-any-return]
+        except msgspec.ValidationError as error:
+            why = str(error)[:_LONGEST_CLAUSE]
+            raise UnreadableResult(
+                f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; "
+                f"delete it or {again} again"
+            ) from None
 
 
 def printable(text: str) -> str:
@@ -170,7 +174,7 @@ def _parts(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 def _is_usual(text: bytes) -> bool:
-    """Return whether nothing in valid JSON can be what `_plain` changes or refuses."""
+    """Return whether nothing in the text, if it is JSON, can be what `_plain` changes or refuses."""
     text = b"," + _ESCAPED_MARK.sub(b"..", text)  # a number follows a mark
     escaped = "".join(chr(int(code, 16)) for code in {*_ESCAPED.findall(text)})
     written = "" if text.isascii() and b"\x7f" not in text else "".join({*text.decode()} - {*"\t\r\n"})
