@@ -188,6 +188,36 @@ def test_an_arm_that_draws_other_numbers_without_a_seed_is_wrong() -> None:
     assert measure_drawing("other", "0", "1", seeds=False).outcome == "wrong-output"
 
 
+def build_learning(_: Setting, *, other: bool = False, seeds: bool = True) -> Arm:
+    """Move 100 parameters where the arm's seed and ``other`` lead; the first output knows of the seed alone."""
+    parameters, seed = torch.ones(100), 0
+
+    def drawn(number: int) -> torch.Tensor:
+        return torch.randn(100, generator=torch.Generator().manual_seed(number))
+
+    def step() -> torch.Tensor:
+        parameters.add_(0.02 * drawn(2 * seed + int(other)))
+        return 1 + 0.05 * drawn(seed)
+
+    def reset() -> None:
+        parameters.fill_(1.0)
+
+    def reseed(number: int) -> None:
+        nonlocal seed
+        seed = number
+
+    return Arm(step=step, reset=reset, parameters=lambda: [parameters], reseed=reseed if seeds else None)
+
+
+@pytest.mark.parametrize(("seeds", "outcome"), [(True, "measured"), (False, "wrong-output")])
+def test_an_arm_that_draws_other_numbers_may_learn_otherwise_after_an_output_that_is_alike_by_chance(
+    seeds: bool, outcome: str
+) -> None:
+    arm = measure_drawing("other", "0", "1", builder=build_learning, seeds=seeds)
+    assert arm.outcome == outcome, arm.reason
+    assert (arm.reason is not None and arm.reason.code == "parameters-too-far") == (outcome == "wrong-output")
+
+
 NEVER_AGAIN = count()
 
 
