@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from surfaces import Surface, axis
 
+from accelbench.advise.observations import Observation
 from accelbench.advise.program_search import Iteration, find_whether_it_pays, times_to_decide
 from accelbench.advise.search import Limits
 from accelbench.advise.space import SearchSpace
@@ -88,16 +89,16 @@ def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(s
     )
     rng = random.Random(seed)
 
-    def confirm(*asked):
-        trials = surface.confirm(*asked)
+    def judge(*asked):
+        trials = surface.judge(*asked)
         for trial in trials:
             for each, look in trial.items():
-                if len(PROGRAM.changes(each)) > 1:
+                if search.observations.is_final and len(PROGRAM.changes(each)) > 1:
                     shift = rng.gauss(0, 0.3)  # of one build
                     trial[each] = replace(look, log_ratios=tuple(ratio + shift for ratio in look.log_ratios))
         return trials
 
-    search = surface.program_search(60.0, confirm=confirm)
+    search = surface.program_search(60.0, judge=judge)
     best = search.run()
     assert search.judge_gain(best).verdict == "faster"
 
@@ -119,17 +120,38 @@ def test_what_only_seems_to_pay_alone_is_mostly_advised_with_what_pays():
     assert all(each["amp"] == "bf16" for each in advised)
 
 
-def test_the_race_weighs_each_configuration_for_memory_once():
-    weighed = []
+def test_the_winner_alone_has_every_check_and_is_weighed_for_memory():
+    checked = []
 
     def confirm(configurations, look_s, patience_s):
-        weighed.append(configurations)
+        checked.append([*configurations])
         return surface.confirm(configurations, look_s, patience_s)
 
     surface = Surface(PROGRAM, speedup, seed=0, noise=0.05, build_noise=0.02)
-    best = surface.program_search(120.0, confirm=confirm).run()
-    assert best in weighed[0]
-    assert len(weighed) == 1
+    search = surface.program_search(120.0, confirm=confirm)
+    best = search.run()
+    assert checked == [[PROGRAM.baseline, best]]
+    assert search.observations.first_looks[best].memory_bytes == 1.0
+
+
+def test_a_winner_that_fails_a_check_makes_room_for_the_next_best():
+    failed = []
+
+    def confirm(configurations, look_s, patience_s):
+        looks = surface.confirm(configurations, look_s, patience_s)
+        if not failed:
+            failed.append(configurations[1])
+            wrong = Observation(outcome="wrong-output", reason="wrong-output: it learns something else")
+            looks = [look | {configurations[1]: wrong} for look in looks]
+        return looks
+
+    surface = Surface(PROGRAM, speedup, seed=0, noise=0.01, build_noise=0.003)
+    search = surface.program_search(120.0, confirm=confirm)
+    best = search.run()
+    assert PROGRAM.changes(failed[0]) == {"amp": "bf16", "workers": "2"}
+    assert PROGRAM.changes(best) == {"amp": "bf16"}
+    assert search.observations.eliminated[failed[0]] == "wrong-output: it learns something else"
+    assert search.observations.first_looks[best].memory_bytes == 1.0
 
 
 def test_a_search_in_which_nothing_keeps_the_limits_has_no_answer():
@@ -261,15 +283,16 @@ def test_an_iteration_is_timed_in_parts_where_nothing_about_loading_is_switched(
 def test_techniques_that_are_undecided_are_timed_beside_the_race():
     raced = []
 
-    def confirm(configurations, look_s, patience_s):
-        raced.append({label(each) for each in configurations})
-        return surface.confirm(configurations, look_s, patience_s)
+    def judge(configurations, look_s, patience_s):
+        if search.observations.is_final:
+            raced.append({label(each) for each in configurations})
+        return surface.judge(configurations, look_s, patience_s)
 
     def label(configuration):
         return ", ".join(PROGRAM.changes(configuration))
 
     surface = Surface(PROGRAM, speedup, seed=1, noise=0.05, build_noise=0.02, step_s=0.3)
-    search = surface.program_search(120.0, confirm=confirm)
+    search = surface.program_search(120.0, judge=judge)
     assert surface.of(search.run()) > 1.2
     assert any(raced[0] & {"memory_format", "batch_size", "threads"})
     assert surface.clock() <= 1.2 * 120

@@ -71,9 +71,11 @@ class Evaluator:
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
     ) -> list[dict[Configuration, Observation]]:
         """Time configurations as ``judge`` does, with every check, and weigh them for memory."""
-        return self._evaluate(
-            configurations, lambda arms: self._deciding_plan(configurations, arms, look_s, patience_s)
-        )
+
+        def plan(arms: int) -> Plan:
+            return replace(self._deciding_plan(configurations, arms, look_s, patience_s), utilisation=False)
+
+        return self._evaluate(configurations, plan)
 
     def _evaluate(
         self, configurations: Sequence[Configuration], plan: Callable[[int], Plan]

@@ -57,13 +57,14 @@ class Observations:
     """All observations of a search.
 
     ``first_looks`` has the first observation of each configuration. ``eliminated`` maps the configurations that are
-    out to the reason. ``trials`` are the log ratios of all trials, ``final_trials`` of those since the elimination
-    began. ``steps_s`` has the latest time of a step of each.
+    out to the reason; of these, ``failed`` were not measured. ``trials`` are the log ratios of all trials,
+    ``final_trials`` of those since the elimination began. ``steps_s`` has the latest time of a step of each.
     """
 
     baseline: Configuration
     first_looks: dict[Configuration, Observation] = field(default_factory=dict)
     eliminated: dict[Configuration, str] = field(default_factory=dict)
+    failed: set[Configuration] = field(default_factory=set)
     trials: list[LogRatios] = field(default_factory=list)
     final_trials: list[LogRatios] = field(default_factory=list)
     steps_s: dict[Configuration, float] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class Observations:
             # A reference that was measured before failed because of another configuration in the same worker.
             if not observation.is_measured and (configuration != reference or first is observation):
                 self.eliminated.setdefault(configuration, observation.reason)
+                self.failed.add(configuration)
 
     @property
     def is_final(self) -> bool:
@@ -185,6 +187,12 @@ class Observations:
         """Take configurations out of the search, for one reason; an earlier reason stays."""
         for each in configurations:
             self.eliminated.setdefault(each, reason)
+
+    def reinstate(self, configurations: Iterable[Configuration]) -> None:
+        """Take configurations back into the search that were only slower than others."""
+        for each in configurations:
+            if each not in self.failed:
+                self.eliminated.pop(each, None)
 
 
 def _log_ratios_of(trials: Iterable[LogRatios], candidate: Configuration, other: Configuration) -> list[np.ndarray]:

@@ -36,6 +36,7 @@ GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it ma
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 FINISH_SHARE = 1.1  # likewise, at the end: an answer is worth a few seconds beyond the budget
 TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinations begin to race
+RACE_SHARE = 0.95  # of the budget, by which the race ends, so that there is time to check the winner
 FINAL_ROUNDS = 3
 MAX_FINALISTS = 3
 BEHIND = 1.15  # times slower than the best so far: what is slower still does not race
@@ -173,6 +174,7 @@ class ProgramSearch(Search):
         self._judge_again(AGAIN_SHARE)
         self._judge_together()
         self._race()
+        self._check_winner()
         for least_promising in (OFTEN, SELDOM, LAST):
             self._judge_alone(least_promising, 1.0)
             self._judge_again(FINISH_SHARE)
@@ -363,22 +365,37 @@ class ProgramSearch(Search):
             return
         self.observations.begin_elimination(len(finalists) + 1)
         for left in range(FINAL_ROUNDS, 0, -1):
-            each_s = self._left_s(1.0) / (2 * left * (len(finalists) + 1))
+            each_s = self._left_s(RACE_SHARE) / (2 * left * (len(finalists) + 1))
             look_s = max(self._least_look_s(finalists), min(MAX_LOOK_S, each_s))
-            fitting = self._affordable(finalists, look_s, 1.0)
+            fitting = self._affordable(finalists, look_s, RACE_SHARE)
             if not fitting:
                 return
             self._eliminate_others(finalists[len(fitting) :], "behind so far, and no time to race it on")
             self.report(f"{plural(len(fitting), 'configuration')} in the race")
-            timed = self._affordable([*fitting, *self._open_beside(fitting)], look_s, 1.0)
+            timed = self._affordable([*fitting, *self._open_beside(fitting)], look_s, RACE_SHARE)
             ordered = sorted(timed, key=self.space.tolerance)  # outputs are checked in turn
-            is_confirmed = all(self.observations.first_looks[each].memory_bytes is not None for each in ordered)
-            evaluate = self.judge if is_confirmed else self.confirm
-            self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, evaluate)
+            self._look([self.space.baseline, *ordered], self._patience_s(look_s), look_s, self.judge)
             survivors = self._select_survivors(fitting, is_last=left == 1)
             finalists = [each for each in survivors if each != self.space.baseline]
             if not finalists or (len(finalists) == 1 and self._is_decided(finalists[0])):
                 return
+
+    def _check_winner(self) -> None:
+        """Time the best once more with every check, and weigh it for memory; then another one, if that is best now.
+
+        If the best fails, all that nothing but their speed speaks against can be the best again.
+        """
+        weighed = {each for each, look in self.observations.first_looks.items() if look.memory_bytes is not None}
+        checked = {self.space.baseline, *weighed}
+        while self.observations.is_final and (best := self._choose_simplest()) not in checked:
+            look_s = self._least_look_s([best])
+            if not self._affordable([best], look_s, FINISH_SHARE):
+                return
+            self.report(f"{self.space.label(best)} with every check")
+            self._look([self.space.baseline, best], self._patience_s(look_s), look_s, self.confirm)
+            checked.add(best)
+            if best in self.observations.failed:
+                self.observations.reinstate(filter(self._keeps_limits, self.left_before_race))
 
     def _open_beside(self, finalists: Sequence[Configuration]) -> list[Configuration]:
         """Return the undecided techniques alone that the finalists' trial can time without becoming slower."""

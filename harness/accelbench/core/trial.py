@@ -30,8 +30,8 @@ class Plan:
     measures what is no time. ``silence_s`` is the longest time without a message from a worker. ``rehearse`` runs
     and checks every arm once and times nothing. ``keep_outputs`` returns the first arm's checked output.
     ``whole_rounds`` keeps every arm in every round until the budget ends, for statistics across arms. ``prices``
-    says whether memory, energy, utilisation and kernels are measured too, in passes of their own. ``cold_cache``
-    flushes the caches before every timed block, which then has one iteration.
+    says whether memory, energy, utilisation and kernels are measured too, in passes of their own, and ``utilisation``
+    whether that one is. ``cold_cache`` flushes the caches before every timed block, which then has one iteration.
     """
 
     budget_s: float = 2.0
@@ -49,6 +49,7 @@ class Plan:
     keep_outputs: bool = False
     whole_rounds: bool = False
     prices: bool = True
+    utilisation: bool = True
     cold_cache: bool = False
 
     def alpha_each(self, contrasts: int) -> float:

@@ -382,7 +382,7 @@ class TrialRun:
                 arm_run.close()
             finally:
                 self.framework.empty_cache()
-        if arm_run.ok and arm_run.watched:
+        if arm_run.ok and arm_run.watched and self.plan.utilisation:
             self.on_progress(f"{arm_run.name}: utilisation")
             with arm_run.failing(self.framework), self.spending.charge("price passes"):
                 resource_passes.measure_utilisation(
