@@ -80,6 +80,12 @@ def test_it_runs_alone_for_as_long_as_it_is_watched_and_others_hardly() -> None:
     assert alone["off"] < FEW
 
 
+def test_a_plan_may_do_without_utilisation() -> None:
+    _, watched = measure("off", "on", utilisation=False)
+    assert watched.observed == {"wait_share": 0.25}
+    assert alone["on"] < FEW
+
+
 def test_an_arm_that_stops_while_it_is_watched_says_so() -> None:
     _, frail = measure("off", "frail")
     assert (frail.outcome, str(frail.reason)) == ("failed", "ZeroDivisionError: division by zero")

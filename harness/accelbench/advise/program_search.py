@@ -39,7 +39,7 @@ TOGETHER_SHARE = 0.85  # of the budget at most is spent when the best combinatio
 RACE_SHARE = 0.95  # of the budget, by which the race ends, so that there is time to check the winner
 FINAL_ROUNDS = 3
 MAX_FINALISTS = 3
-BEHIND = 1.15  # times slower than the best so far: what is slower still does not race
+BEHIND = 1.15  # times slower than the best so far: what is slower still does not race, nor is tried if it promises so
 MAX_LOOK_S = 2.0  # of timing each arm, unless a verdict needs more
 SLOW_TO_BUILD_S = 0.3  # with a first call: a program that takes longer is not built as often in a look
 OVERHEAD_S, OVERHEAD_STEPS = 0.5, 9  # of an arm beside its timing, until the first group was timed
@@ -328,12 +328,16 @@ class ProgramSearch(Search):
         return is_allowed and self._describe(configuration).needed_s is not None
 
     def _judge_together(self) -> None:
-        """Try the techniques that pay together: the sure ones first, then all, without each one, and two at a time."""
+        """Try the techniques that pay together: the sure ones first, then all, without each one, and two at a time.
+
+        Those are left out that would be far behind if every technique gained together what it gains alone.
+        """
         paying = self._paying()
         sure = [each for each in paying if self._describe(each).pays]
         several = [sure, paying, *combinations(paying, max(2, len(paying) - 1)), *combinations(paying, 2)]
-        together = dict.fromkeys(self.space.combine(each) for each in several if len(each) > 1)
-        new = [each for each in together if each not in self.observations.first_looks]
+        gains = {self.space.combine(each): sum(map(self.observations.estimate, each)) for each in several if each[1:]}
+        least = max(gains.values(), default=0.0) - math.log(BEHIND)
+        new = [each for each, gain in gains.items() if gain > least and each not in self.observations.first_looks]
         for reference, group in self._group_by_reference(new):
             look_s = self._least_look_s(group)
             fitting = self._affordable(group, look_s, TOGETHER_SHARE, reference)
