@@ -100,6 +100,44 @@ def test_its_losses_are_those_of_its_own_loop_and_a_reset_forgets_everything() -
     assert torch.equal(losses_of(arm), losses), "weights, both optimizers, the warm-up and the count are the first ones"
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_schedule_that_ends_begins_again_and_is_reset_whether_or_not_it_is_named_as_state(is_named: bool) -> None:
+    rates: list[float] = []
+
+    def build_short() -> Program:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=10)
+
+        def train_step(batch: Any) -> torch.Tensor:
+            loss = loss_of(model(batch[0]), batch[1])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            rates.append(optimizer.param_groups[0]["lr"])
+            schedule.step()
+            return loss
+
+        return Program(
+            model=model,
+            loader=DataLoader(DATA, batch_size=4),
+            train_step=train_step,
+            optimizer=optimizer,
+            state=[schedule] if is_named else [],
+            batches=8,
+        )
+
+    arm = arm_of(build_short)
+    first = losses_of(arm)
+    for _ in range(3):
+        arm.step()
+    assert max(rates) == pytest.approx(0.1)
+    rates.clear()
+    assert torch.equal(losses_of(arm), first)
+    assert rates[0] == pytest.approx(0.1 / 25)  # the first rate, by default
+
+
 class Loop:
     """Learns from every second batch."""
 

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.optim import lr_scheduler
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from accelbench.core import Program, Work
@@ -262,8 +263,10 @@ class ProgramTask:
         self.trains_itself = program.train_step is not None
         self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
-        self._first_state = [deepcopy(each.state_dict()) for each in program.state]
-        self._counters = _Counters(program.train_step or program.step)
+        step = program.train_step or program.step
+        self._state = [*program.state, *(each for each in _schedulers_of(step) if each not in program.state)]
+        self._first_state = [deepcopy(each.state_dict()) for each in self._state]
+        self._counters = _Counters(step)
         layers = list(program.model.modules())
         self.facts = ProgramFacts(
             has_convolutions=any(weight.ndim == IMAGES_NDIM for weight in program.model.parameters()),
@@ -371,6 +374,7 @@ class ProgramTask:
         Raises:
             BadInput: it returned something else.
         """
+        self._restart_schedules()
         train_step: Any = self._program.train_step
         found = train_step(batch)
         losses = [part for part in tree_leaves(found) if not isinstance(part, str)]
@@ -410,9 +414,18 @@ class ProgramTask:
         random.seed(number)
         np.random.seed(number % 2**32)  # noqa: NPY002  a program may draw from it
         model.load_state_dict(self._first_weights)
-        for each, first in zip(self._program.state, self._first_state, strict=True):
+        for each, first in zip(self._state, self._first_state, strict=True):
             each.load_state_dict(deepcopy(first))
         self._counters.restore()
+
+    def _restart_schedules(self) -> None:
+        """Let schedulers begin again that refuse a step after their last: a program is timed for longer than it trains.
+
+        https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html
+        """
+        for each, first in zip(self._state, self._first_state, strict=True):
+            if isinstance(each, lr_scheduler.OneCycleLR) and each.last_epoch >= each.total_steps:
+                each.load_state_dict(deepcopy(first))
 
     def reseed(self, number: int) -> None:
         """Begin with other random numbers from the next restoring on; 0 stands for the usual ones."""
@@ -427,6 +440,16 @@ OWN_BACKWARD = (
     "the program's step makes the backward pass itself; pass it as train_step(batch), which makes forward and backward "
     "pass and the optimizer's step, or return the loss from step(model, batch) and leave the rest to accelbench"
 )
+
+
+def _schedulers_of(function: Any) -> list[Any]:
+    """Return the schedulers in a function's closure or object."""
+    values = []
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # it is empty
+            values.append(cell.cell_contents)
+    values += getattr(getattr(function, "__self__", None), "__dict__", {}).values()
+    return [each for each in values if isinstance(each, lr_scheduler.LRScheduler)]
 
 
 class _Counters:
