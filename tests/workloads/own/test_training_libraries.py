@@ -174,19 +174,21 @@ class Classifier(lightning.LightningModule):  # type: ignore[misc, name-defined]
 class Adversaries(lightning.LightningModule):  # type: ignore[misc, name-defined]
     """Two optimizers in turn, which is manual optimization."""
 
-    def __init__(self, returns: Callable[[Any], Any] = lambda loss: loss) -> None:
+    def __init__(self, returns: Callable[[Any], Any] = lambda loss: loss, *, learns: bool = True) -> None:
         super().__init__()
         torch.manual_seed(0)
         self.automatic_optimization = False
         self.layers = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
         self.returns = returns
+        self.learns = learns
         self.seen: list[float] = []
 
     def training_step(self, batch: Any) -> Any:
         for optimizer in self.optimizers():
             loss = nn.functional.cross_entropy(self.layers(batch[0]), batch[1])
             optimizer.zero_grad()
-            self.manual_backward(loss)
+            if self.learns:
+                self.manual_backward(loss)
             optimizer.step()
         self.seen.append(float(loss))
         return self.returns(loss)
@@ -279,9 +281,18 @@ def test_modules_of_the_package_pytorch_lightning_are_taken_too() -> None:
     assert len(losses_of(accelbench.from_lightning(Linear(), lightning_loader()), 24)) == 6
 
 
-def test_a_manual_optimization_that_returns_no_loss_is_refused_in_one_line() -> None:
-    program = accelbench.from_lightning(Adversaries(lambda _: None), lightning_loader(), lightning_trainer())
-    with pytest.raises(BadInput, match=r"^training_step returned no loss; expected a tensor of one number"):
+def test_a_manual_optimization_that_returns_nothing_shows_the_losses_of_its_backward_passes() -> None:
+    module = Adversaries(lambda _: None)
+    program = accelbench.from_lightning(module, lightning_loader(), lightning_trainer())
+    (loss,) = losses_of(program, 1)
+    (of_the_last,) = module.seen
+    assert loss > of_the_last > 0.4 * loss, "it is the sum over both optimizers"
+
+
+def test_a_manual_optimization_without_a_loss_is_refused_in_one_line() -> None:
+    module = Adversaries(lambda _: None, learns=False)
+    program = accelbench.from_lightning(module, lightning_loader(), lightning_trainer())
+    with pytest.raises(BadInput, match=r"^training_step returned no loss and made no backward pass; expected a tensor"):
         losses_of(program, 1)
 
 

@@ -147,7 +147,7 @@ def from_lightning(module: Any, data: Any = None, trainer: Any = None) -> Progra
 
     Raises:
         BadInput: the module is something other than a ``LightningModule``, there are several loaders, or manual
-            optimization returns no loss.
+            optimization neither returns a loss nor makes a backward pass.
         Unavailable: the trainer uses several devices.
     """
     library = _lightning_of(module)
@@ -334,18 +334,29 @@ def _lightning_of(module: Any) -> Any:
 
 def _losses_recorder(callback: Any) -> Any:
     class Recorder(callback):  # type: ignore[misc]
-        """Takes the loss of each batch from Lightning's loop."""
+        """Takes the loss of each batch from Lightning's loop: what the module returned, or made backward passes of."""
+
+        def __init__(self) -> None:
+            self._passed: list[Any] = []
+
+        def on_before_backward(self, *given: Any) -> None:
+            _, _, loss = given
+            self._passed.append(loss.detach())
 
         def on_train_batch_end(self, *given: Any) -> None:
             _, _, outputs, *_ = given
             self._loss: Any = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
 
         def take(self) -> Any:
-            if not hasattr(self._loss, "detach"):
+            passed, self._passed = self._passed, []
+            if hasattr(self._loss, "detach"):
+                return self._loss.detach()
+            if not passed:
                 raise BadInput(
-                    "training_step returned no loss; expected a tensor of one number, or a dictionary with a 'loss'"
+                    "training_step returned no loss and made no backward pass; expected a tensor of one number, or a "
+                    "dictionary with a 'loss'"
                 )
-            return self._loss.detach()
+            return sum(passed)
 
     return Recorder()
 
