@@ -67,6 +67,44 @@ class Text(IterableDataset[torch.Tensor]):
         return (torch.tensor([float(number)]) for number in range(first, self.count, step))
 
 
+class Prepared(Dataset[torch.Tensor]):
+    """Rows of a file that a loader process opens when it starts, to which random numbers are added if they ``draw``."""
+
+    file: Any = None
+
+    def __init__(self, *, draws: bool) -> None:
+        self.draws = draws
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        drawn = torch.rand(()) if self.draws else torch.zeros(())
+        return torch.stack([self.file[index], drawn])
+
+
+def open_file(_: int) -> None:
+    """Prepare a loader process, as PyTorch's documentation does."""
+    get_worker_info().dataset.file = torch.arange(float(ROWS))
+
+
+class Span(IterableDataset[torch.Tensor]):
+    """Numbers in turn, of which each loader process is told its own."""
+
+    def __init__(self) -> None:
+        self.start, self.end = 0, ROWS
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return (torch.tensor([float(number)]) for number in range(self.start, self.end))
+
+
+def divide(number: int) -> None:
+    """Give a loader process its part, as PyTorch's documentation does."""
+    worker = get_worker_info()
+    each = ROWS // worker.num_workers
+    worker.dataset.start, worker.dataset.end = number * each, (number + 1) * each
+
+
 class Backwards(Sampler[int]):
     """The last rows first."""
 
@@ -344,3 +382,20 @@ def test_loader_processes_of_a_part_of_the_epoch_live_on() -> None:
         arm_of(lambda: DataLoader(numbered(), batch_size=4), workers=1, persistent_workers=False)
     arm = arm_of(lambda: DataLoader(numbered(), batch_size=8), workers=1, persistent_workers=False)
     arm.close()  # three batches are the whole epoch, in which processes begin anew
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_data_set_that_loader_processes_must_prepare_is_only_read_in_them(draws: bool) -> None:
+    loader = DataLoader(Prepared(draws=draws), batch_size=4, num_workers=2, worker_init_fn=open_file)
+    own = UserLoader(loader, seed=0)
+    assert own.find_draws() == (draws, True)
+    assert rows_of([own.first()]) == [[0, 1, 2, 3]]
+    assert rows_of(own.epoch(2, 4, own.processes, draws=draws)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert loader.dataset.file is None, "it was not prepared here"
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_stream_that_is_divided_when_loader_processes_start_is_not_said_to_repeat_itself(draws: bool) -> None:
+    own = UserLoader(DataLoader(Span(), batch_size=4, num_workers=2, worker_init_fn=divide), seed=0)
+    assert not own.repeats_in_processes()
+    assert rows_of(own.epoch(2, 4, own.processes, draws=draws)) == [[0, 1, 2, 3], [12, 13, 14, 15]]

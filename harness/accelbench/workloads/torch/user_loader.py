@@ -82,6 +82,15 @@ class UserLoader:
             pin_memory=self.loader.pin_memory,
         )
 
+    @property
+    def _fewest_processes(self) -> Processes:
+        """None, or one where a loader process must be prepared before it can load."""
+        return replace(self.processes, workers=int(self._is_prepared), persistent_workers=False)
+
+    @property
+    def _is_prepared(self) -> bool:
+        return self.is_data_loader and self.loader.num_workers > 0 and self.loader.worker_init_fn is not None
+
     def objection(self, option: str) -> str | None:
         """Return why an option of a loader cannot be switched, None if it can."""
         if not self.is_data_loader:
@@ -97,16 +106,15 @@ class UserLoader:
         return self.epoch(count, self.batch_size, self.processes, draws=draws, known=_UNKNOWN)
 
     def first(self) -> Any:
-        """Return the first batch, as this process loads it."""
-        return self.epoch(1, self.batch_size, replace(self.processes, workers=0), draws=False, known=_UNKNOWN).first()
+        """Return the first batch, which this process loads if it can."""
+        return self.epoch(1, self.batch_size, self._fewest_processes, draws=False, known=_UNKNOWN).first()
 
     def batches_of(self, items: float) -> int:
         """Return how many of the first batches have ``items`` items."""
         if self.batch_size:
             return max(1, round(items / self.batch_size))
-        processes = replace(self.processes, workers=0)
         count, found = 0, 0
-        for batch in self.epoch(MOST_BATCHES, None, processes, draws=False, known=_UNKNOWN):
+        for batch in self.epoch(MOST_BATCHES, None, self._fewest_processes, draws=False, known=_UNKNOWN):
             count, found = count + 1, found + items_in(batch)
             if found >= items:
                 break
@@ -186,14 +194,22 @@ class UserLoader:
             pin_memory=processes.pin_memory and torch.accelerator.is_available(),
             generator=torch.Generator(),
             collate_fn=collate,
-            worker_init_fn=own.worker_init_fn,
+            worker_init_fn=own.worker_init_fn and _PrepareWorker(own.worker_init_fn),
             multiprocessing_context=own.multiprocessing_context if has_workers else None,
             timeout=own.timeout if has_workers else 0,
             **sampling,
         )
 
     def find_draws(self) -> tuple[bool, bool]:
-        """Return whether the first batch's data draw random numbers, and whether they repeat themselves nonetheless."""
+        """Return whether the first batch's data draw random numbers, and whether they repeat themselves nonetheless.
+
+        A loader process finds it where one must be prepared before it can load.
+        """
+        if self._is_prepared and get_worker_info() is None:
+            asked = _FoundDraws(self)
+            loader = self._data_loader(asked, asked.keep, self._fewest_processes, is_part=False, batch_size=None)
+            found: tuple[bool, bool] = next(iter(loader))
+            return found
         probe = self._probe_items if self.is_data_loader and not self.is_stream else self._probe_stream
         generators = _held_generators(self._data)
         before = _states(generators)
@@ -470,6 +486,38 @@ class _SeededItems:
                 items = _Drawn(fetch(indices))
         items.indices = tuple(indices)
         return items
+
+
+class _PrepareWorker:
+    """A program's ``worker_init_fn``, which finds the program's data set in the loader process."""
+
+    def __init__(self, prepare: Callable[[int], Any]) -> None:
+        self._prepare = prepare
+
+    def __call__(self, number: int) -> None:
+        worker = get_worker_info()
+        if isinstance(worker.dataset, _SeededItems | _Stream | _FoundDraws):
+            object.__setattr__(worker, "dataset", worker.dataset.dataset)  # its attributes cannot be set as usual
+        self._prepare(number)
+
+
+class _FoundDraws:
+    """A data set whose one item is what a loader's ``find_draws`` finds in the process that loads it."""
+
+    def __init__(self, loader: UserLoader) -> None:
+        self._loader = loader
+        self.dataset = loader.loader.dataset
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, _: int) -> tuple[bool, bool]:
+        return self._loader.find_draws()
+
+    @staticmethod
+    def keep(found: tuple[bool, bool]) -> tuple[bool, bool]:
+        """Make no batch of it."""
+        return found
 
 
 class _SeededCollate:
