@@ -266,6 +266,11 @@ def nothing(_: Program) -> Callable[[Any], None]:
             "optimizer holds a generator; expected objects with state_d",
         ),
         ({"state": [3]}, "the program's state holds a int; expected objects with state_dict and load_state_dict"),
+        ({"model": lambda _: nn.LazyLinear(3)}, "weights without a shape, .*; expected a model that has seen a batch"),
+        (
+            {"optimizer": lambda made: torch.optim.LBFGS(made.model.parameters())},
+            r"LBFGS computes the loss several times in a step; expected train_step\(batch\)",
+        ),
     ],
 )
 def test_a_program_that_cannot_run_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:

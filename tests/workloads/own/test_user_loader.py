@@ -399,3 +399,14 @@ def test_a_stream_that_is_divided_when_loader_processes_start_is_not_said_to_rep
     own = UserLoader(DataLoader(Span(), batch_size=4, num_workers=2, worker_init_fn=divide), seed=0)
     assert not own.repeats_in_processes()
     assert rows_of(own.epoch(2, 4, own.processes, draws=draws)) == [[0, 1, 2, 3], [12, 13, 14, 15]]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+def test_batches_of_sparse_tensors_are_compared(layout: str) -> None:
+    def graphs(items: list[torch.Tensor]) -> tuple[Any, torch.Tensor]:
+        links = torch.eye(len(items)) * (1 + torch.rand(()))
+        return getattr(links, layout)(), torch.stack(items)
+
+    own = UserLoader(DataLoader(list(torch.arange(8.0).reshape(8, 1)), batch_size=4, collate_fn=graphs), seed=0)
+    assert own.find_draws() == (True, True)

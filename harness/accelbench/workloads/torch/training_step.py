@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import is_lazy
 from torch.optim import lr_scheduler
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
@@ -507,6 +508,16 @@ def _check_program(program: Program) -> None:
         raise BadInput(
             "the program has a train_step and no optimizer; expected the optimizers that it steps, so that they can "
             "return to their first state, or optimizer=() if it has none"
+        )
+    if any(map(is_lazy, program.model.parameters())):
+        raise BadInput(
+            "the program's model has weights without a shape, as those of LazyLinear; expected a model that has seen a "
+            "batch: call it with one before build returns"
+        )
+    if program.step is not None and any(isinstance(each, torch.optim.LBFGS) for each in _as_list(program.optimizer)):
+        raise BadInput(
+            "the program's optimizer LBFGS computes the loss several times in a step; expected train_step(batch), "
+            "which calls optimizer.step(closure)"
         )
     for name, parts in (("optimizer", _as_list(program.optimizer)), ("state", program.state)):
         for part in parts:

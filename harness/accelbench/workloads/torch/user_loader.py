@@ -445,11 +445,19 @@ def _states(generators: Sequence[Any]) -> bytes:
 
 def _alike(one: Any, other: Any) -> bool:
     """Return whether two batches hold the same tensors."""
-    tensors, others = list(tensors_of(one)), list(tensors_of(other))
+    tensors, others = ([part for each in tensors_of(batch) for part in _dense_parts(each)] for batch in (one, other))
     return len(tensors) == len(others) and all(
         torch.equal(left, right) or (left.is_floating_point() and torch.allclose(left, right, 0, 0, equal_nan=True))
         for left, right in zip(tensors, others, strict=True)
     )
+
+
+def _dense_parts(tensor: Any) -> list[Any]:
+    """Return the tensors of which a sparse one consists; a dense one is its only part."""
+    if tensor.layout == torch.sparse_coo:
+        whole = tensor.coalesce()
+        return [whole.indices(), whole.values()]
+    return [tensor.to_dense()] if tensor.layout != torch.strided else [tensor]
 
 
 class _Drawn(list[Any]):
