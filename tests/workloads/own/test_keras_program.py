@@ -90,6 +90,60 @@ def on_arrays(**changes: Any) -> Callable[[], KerasProgram]:
     return build
 
 
+def with_own_step(*, is_called: bool) -> Callable[[], KerasProgram]:
+    """Return the builder of two networks that learn in turn by optimizers of their own, as those of a GAN do.
+
+    Their model has no ``call`` unless it ``is_called``.
+    """
+
+    def build() -> KerasProgram:
+        import keras
+        import tensorflow as tf
+
+        class Adversaries(keras.Model):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                rows = keras.Input((6,))
+                self.judge = keras.Sequential(
+                    [rows, keras.layers.Dense(8), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
+                )
+                self.maker = keras.Sequential([rows, keras.layers.Dense(6)])
+                self.seed = keras.random.SeedGenerator(1)
+                self.mean = keras.metrics.Mean(name="loss")
+
+            @property
+            def metrics(self) -> "list[Any]":
+                return [self.mean]
+
+            def compile(self) -> None:
+                super().compile()
+                self.optimizers = [keras.optimizers.Adam(1e-2), keras.optimizers.Adam(1e-2)]
+
+            def train_step(self, rows: "Any") -> "dict[str, Any]":
+                with tf.GradientTape(persistent=True) as tape:
+                    made = self.maker(keras.random.normal(keras.ops.shape(rows), seed=self.seed))
+                    judged = keras.ops.mean(self.judge(made, training=True))
+                    loss = keras.ops.mean(keras.ops.softplus(self.judge(rows, training=True) - judged))
+                    losses = loss, -judged
+                for optimizer, part, aim in zip(self.optimizers, (self.judge, self.maker), losses, strict=True):
+                    optimizer.apply_gradients(
+                        zip(tape.gradient(aim, part.trainable_weights), part.trainable_weights, strict=True)
+                    )
+                self.mean.update_state(loss)
+                return {"loss": self.mean.result()}
+
+        class Judging(Adversaries):
+            def call(self, rows: "Any") -> "Any":
+                return self.judge(rows)
+
+        model = Judging() if is_called else Adversaries()
+        model.compile()
+        rows = np.random.default_rng(0).random((48, 6), dtype=np.float32)
+        return KerasProgram(model=model, data=rows, batch_size=8, batches=3)
+
+    return build
+
+
 def arm_of(build: Callable[[], Any], setting: Setting | None = None, **options: Any) -> Arm:
     load("tensorflow").seed(0)
     return keras_program(build).build(setting or Setting(), **options)
@@ -98,6 +152,15 @@ def arm_of(build: Callable[[], Any], setting: Setting | None = None, **options: 
 def output_of(arm: Arm) -> list[np.ndarray]:
     arm.reset()
     return load("tensorflow").to_host(arm.step())
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+def test_a_model_with_its_own_step_and_optimizers_repeats_itself_after_a_reset(is_called: bool) -> None:
+    arm = arm_of(with_own_step(is_called=is_called))
+    first = output_of(arm)
+    assert (arm.items, arm.ignore_output) == (24, False)
+    assert relative_error(load("tensorflow").to_host(arm.step()), first) > 1e-3  # it has learnt
+    assert relative_error(output_of(arm), first) == 0
 
 
 def test_shuffling_augmentation_and_dropout_repeat_after_a_reset(folder: Path) -> None:

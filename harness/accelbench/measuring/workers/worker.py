@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  importing fills the catalogue
 from accelbench.core import Host, OnProgress, Trial
-from accelbench.errors import AccelbenchError, Unavailable
+from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.frameworks import Framework, load
 from accelbench.measuring import interference, malloc
 from accelbench.measuring.applicable import Applicable, applicable
@@ -139,7 +139,7 @@ def _freeze_imports() -> None:
 def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicable] | AccelbenchError:
     """Return the techniques that apply, and take back what their declarations set in this process meanwhile.
 
-    An error is returned: a user's program that cannot be built.
+    An error is returned: a user's program that cannot be built, or whose model cannot be called.
     """
     settings = ProcessSettings(framework)
     before = settings.read()
@@ -147,6 +147,8 @@ def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicab
         return applicable(trial, host)
     except AccelbenchError as error:
         return error
+    except Exception as error:
+        return BadInput(f"the program cannot be prepared: {type(error).__name__}: {reason_of(error)}")
     finally:
         settings.write(before)
 

@@ -95,9 +95,7 @@ class FittedProgram:
             program: Any = build()
             self.program = _check(program)
             self._data = _Batches(program.data) if isinstance(program.data, tf.data.Dataset) else _Arrays(program)
-            if not self.model.built:
-                inputs, *_ = keras.utils.unpack_x_y_sample_weight(self._data.first())
-                self.model(inputs)
+            self._make_variables()
         self.facts = self._facts()
         if dtype_policy is not None and self.facts.dtype_policy != dtype_policy:
             raise Unavailable(
@@ -113,10 +111,29 @@ class FittedProgram:
         variables = list(self.model.variables)
         if self.program.learns:
             self.model.optimizer.build(self.model.trainable_variables)
-            variables += self.model.optimizer.variables
+            variables += [variable for optimizer in _optimizers_of(self.model) for variable in optimizer.variables]
         self._seeds = generators  # as they were before the data set was read
         states = {id(state) for state, _ in generators}
         self._initial = InitialState(each for each in variables if id(each) not in states)
+
+    def _make_variables(self) -> None:
+        """Make the model's weights by a call; where it has none, or optimizers of its own, by a first batch of ``fit``.
+
+        Both occur in models with a ``train_step`` of their own, such as
+        https://keras.io/examples/generative/dcgan_overriding_train_step/.
+        """
+        from accelbench.workloads.tensorflow.user_program import FitOptions
+
+        is_callable = True
+        if not self.model.built:
+            inputs, *_ = keras.utils.unpack_x_y_sample_weight(self._data.first())
+            try:
+                self.model(inputs)
+            except NotImplementedError:
+                is_callable = False
+        is_known = all(each.built or each is self.model.optimizer for each in _optimizers_of(self.model))
+        if self.program.learns and not (is_callable and is_known):
+            self.model.fit(self._data.take(1, 1, FitOptions()).data, shuffle=False, verbose=0)
 
     @property
     def model(self) -> Any:
@@ -221,6 +238,14 @@ class FittedProgram:
             steps_per_execution=model.steps_per_execution,
             **self._data.facts(),
         )
+
+
+def _optimizers_of(model: Any) -> list[Any]:
+    """Return the model's optimizers, of which one with its own ``train_step`` may have several."""
+    held = [model.optimizer] if model.compiled else []
+    for value in vars(model).values():
+        held += value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+    return list({id(each): each for each in held if isinstance(each, keras.optimizers.Optimizer)}.values())
 
 
 def _keep_in_memory(dataset: Any) -> Any:
