@@ -103,6 +103,25 @@ def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(s
     assert search.judge_gain(best).verdict == "faster"
 
 
+def test_what_is_first_shown_to_be_faster_beside_the_race_is_advised_if_the_finalist_is_not():
+    disturbed = {"threads": 0.7, "amp": 0.0}  # first looks, beside what makes them uncertain
+
+    def judge(*asked):
+        trials = surface.judge(*asked)
+        for trial in trials if not search.observations.is_final else ():
+            for each, look in trial.items():
+                shift = sum(disturbed.get(name, 0.0) for name in PROGRAM.changes(each))
+                wild = (shift + rng.choice((-0.2, 0.2)) for _ in look.log_ratios)
+                if PROGRAM.changes(each).keys() & disturbed.keys():
+                    trial[each] = replace(look, log_ratios=tuple(map(sum, zip(look.log_ratios, wild, strict=True))))
+        return trials
+
+    rng = random.Random(1)
+    surface = Surface(PROGRAM, lambda levels: 1.3 if levels["amp"] == "bf16" else 1.0, seed=1, noise=0.01, step_s=0.1)
+    search = surface.program_search(60.0, judge=judge)
+    assert PROGRAM.changes(search.run()) == {"amp": "bf16"}
+
+
 def test_what_only_seems_to_pay_alone_is_mostly_advised_with_what_pays():
     effects = {("amp", "bf16"): 1.3, ("batch_size", "8"): 1.035}
     advised = []

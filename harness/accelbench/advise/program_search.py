@@ -423,13 +423,14 @@ class ProgramSearch(Search):
     def _choose_simplest(self) -> Configuration:
         """Return the fastest that is shown to be faster, or one with less switched that is as fast.
 
-        If the race leaves none, the fastest that had been shown to be faster before it, and was not raced. If there is
-        none, the fastest that seems to pay; the program as it stands if none does.
+        If the race leaves none, the fastest of those that it began with. If none of them is shown to be faster, the
+        fastest that seems to pay; the program as it stands if none does.
         """
         ranking = list(filter(self._is_shown_faster, self.observations.rank()))
         if not ranking and self.find_objection is None:
-            not_raced = (each for each in self.left_before_race if not self.observations.is_raced(each))
-            ranking = [each for each in not_raced if self._is_shown_faster(each) and self._keeps_limits(each)]
+            left = (each for each in self.left_before_race if each not in self.observations.failed)
+            faster = (each for each in left if self._is_shown_faster(each) and self._keeps_limits(each))
+            ranking = sorted(faster, key=self.observations.estimate, reverse=True)
         if ranking:
             least = self.observations.estimate(ranking[0]) - math.log1p(NOISE)
             equals = [each for each in ranking if self.observations.estimate(each) >= least]
