@@ -110,7 +110,8 @@ def test_nothing_larger_is_built_than_what_a_kernel_cannot_count(error: Exceptio
 def test_a_message_with_several_meanings_is_an_error_where_nothing_smaller_ran() -> None:
     kernels.update(rows=0, error=RuntimeError("not supported"))
     first = conducted(sweep(1000, {"row_count": "1"})).arms[0]
-    assert (first.outcome, str(first.reason)) == ("failed", "RuntimeError: not supported")
+    assert first.outcome == "failed"
+    assert str(first.reason).startswith("RuntimeError: not supported (")
 
 
 def test_what_found_no_room_and_then_no_kernel_is_not_said_to_lack_memory() -> None:

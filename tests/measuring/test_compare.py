@@ -3,6 +3,7 @@
 import hashlib
 import math
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -246,7 +247,7 @@ def test_a_baseline_that_stops_while_it_is_timed_is_an_error_and_a_candidate_say
     arms = {"goes on": goes_on, "stops": stopping(20)}
     stopped = accelbench.compare(arms, budget_s=0.1, by_value=False)["stops"]
     assert stopped.verdict is None
-    assert stopped.reason.startswith("StopIteration; an iterator that it holds has come to its end")
+    assert re.match(r"StopIteration \(\S+, line \d+\); an iterator that it holds has come to its end", stopped.reason)
 
 
 @pytest.mark.slow

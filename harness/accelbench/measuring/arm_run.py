@@ -35,7 +35,7 @@ from accelbench.core import (
     find_workload,
     register_techniques,
 )
-from accelbench.errors import AccelbenchError, LazyOutput, Unavailable
+from accelbench.errors import AccelbenchError, LazyOutput, Unavailable, place_of
 from accelbench.frameworks import Framework, load
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.checks import claims
@@ -193,6 +193,8 @@ class ArmRun:
             return "out-of-memory", reason("error", **message)
         if framework.is_too_large(error, smaller_ran=any(arm_run.ok for arm_run in self.smaller)):
             return "unavailable", reason("arrays-too-large", **message)
+        if place := place_of(error):
+            message["message" if message["message"] else "type"] += f" ({place})"
         return "failed", reason("error", **_without_empty(message))
 
     def keep(self, referee: Referee, place: int, levels: Sequence[Levels]) -> None:

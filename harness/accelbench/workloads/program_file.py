@@ -10,7 +10,6 @@ import ast
 import importlib
 import re
 import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelbench.core import PACKAGE, Technique, Workload
-from accelbench.errors import AccelbenchError, BadInput
+from accelbench.core import Technique, Workload
+from accelbench.errors import AccelbenchError, BadInput, place_of
 from accelbench.schema.reasons import first_line
 from accelbench.text import join_names
 
@@ -190,7 +189,7 @@ class InFile:
             raise
         except Exception as error:
             hint = IN_CUPY if type(error).__module__.startswith("cupy") else ""
-            why = f"{_describe_error(error, self.path)}{hint}"
+            why = f"{_describe_error(error)}{hint}"
             raise BadInput(f"{self.path.name}:{self.function} raised {why}") from error
 
 
@@ -207,19 +206,10 @@ def _program(file: Path, function: str, kind: ProgramKind) -> Workload:
     )
 
 
-def _describe_error(error: Exception, file: Path) -> str:
+def _describe_error(error: Exception) -> str:
     """Return an error's kind and message, and the last line of the user's own files that led to it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [(Path(frame.filename), frame.lineno) for frame in frames]
-    own = [place for place in places if _is_own(place[0], file.parent)]
-    where = f" ({own[-1][0].name}, line {own[-1][1]})" if own else ""
-    message = first_line(error)
-    return f"{type(error).__name__}{f': {message}' if message else ''}{where}"
-
-
-def _is_own(path: Path, folder: Path) -> bool:
-    """Return whether a file lies beside the user's, and not in an installed package."""
-    return path.is_relative_to(folder) and "site-packages" not in path.parts and not path.is_relative_to(PACKAGE)
+    place, message = place_of(error), first_line(error)
+    return f"{type(error).__name__}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
 
 
 def _find_file(name: str) -> Path:
@@ -258,7 +248,7 @@ def _import(file: Path) -> ModuleType:
     try:
         module = importlib.import_module(".".join(parts))
     except Exception as error:
-        why = _describe_error(error, file)
+        why = _describe_error(error)
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         install = f"; install it for {sys.executable}, or import it elsewhere" if missing else ""
         raise BadInput(f"{file.name} cannot be imported: {why}{install}") from error
