@@ -194,7 +194,7 @@ class ArmRun:
         if framework.is_too_large(error, smaller_ran=any(arm_run.ok for arm_run in self.smaller)):
             return "unavailable", reason("arrays-too-large", **message)
         if place := place_of(error):
-            message["message" if message["message"] else "type"] += f" ({place})"
+            return "failed", reason("error-at", **_without_empty(message), place=place)
         return "failed", reason("error", **_without_empty(message))
 
     def keep(self, referee: Referee, place: int, levels: Sequence[Levels]) -> None:

@@ -380,7 +380,7 @@ def _candidate(arm: ArmRecord, hint: str) -> CandidateResult:
 
 def _explain(why: Reason) -> str:
     """Return the wording of a reason, with the way out if it is a usual error of the callable's."""
-    if why.code != "error":
+    if why.code not in ("error", "error-at"):
         return str(why)
     return str(why) + hint_on_error(str(why.values["type"]), str(why.values.get("message", "")))
 

@@ -100,6 +100,7 @@ WORDINGS: dict[str, Wording] = {
     # An arm that cannot run here, or did not get to run.
     "message": Wording(text="{message}"),  # what a workload, a technique or a library said
     "error": Wording(text="{type}{causes}", causes={"message": ": {message}"}),
+    "error-at": Wording(text="{type}{causes} ({place})", causes={"message": ": {message}"}),
     "raised-in-close": Wording(text="disposing of the arm failed: {type}: {message}"),
     "ends-program": Wording(
         text="the arm raised {type}, which ends a program, instead of returning or raising an error{causes}",
