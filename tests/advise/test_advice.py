@@ -90,6 +90,7 @@ OVER_PROGRAM = replace(
         Alone(technique="compile", level="default", reason="not timed within 31 s", needed_s=60.0),
         Alone(technique="workers", level="4", reason="no time to try it", needed_s=30.0),
         Alone(technique="batch_size", level="8", reason="no time to try it", needed_s=9.0, is_unlikely=True),
+        Alone(technique="batch_size", level="4", reason="no time to try it", is_unlikely=True),
     ),
     present={"amp": ("fp32",), "batch_size": ("16",)},
     enough_s=240.0,
@@ -113,13 +114,20 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
     assert "baseline" not in text
 
 
+def test_a_program_that_does_not_repeat_itself_is_said_not_to_be_compared():
+    said = "Outputs were not compared: two runs of your program from the same start differ."
+    assert said not in as_text(OVER_PROGRAM)
+    assert said in as_text(replace(OVER_PROGRAM, compares_outputs=False))
+
+
 def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_it():
     text = as_text(OVER_PROGRAM)
     assert (
         "No time for: compile default (not timed within 31 s), workers 4.\n"
         "--budget 4m would try these and decide the rest, by estimate.\n"
-        "Not tried, since they seldom pay: batch-size 8."
+        "Not tried, since they seldom pay: batch-size 8, batch-size 4."
     ) in text
+    assert text.count("batch-size 4") == 1
     assert "Your program has already: amp fp32, batch-size 16." in text
     decided = replace(OVER_PROGRAM, alone=OVER_PROGRAM.alone[:3], enough_s=None)
     assert "--budget" not in as_text(decided)

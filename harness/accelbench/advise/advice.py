@@ -63,6 +63,7 @@ class Advice:
         present: the levels that a user's program has already, by technique.
         enough_s: a budget that would decide what is undecided alone, by estimate; None if nothing is left to decide.
         is_cut_short: whether the time was up in the middle of a trial.
+        compares_outputs: whether outputs were compared, as they are not of a program that does not repeat itself.
     """
 
     workload: str
@@ -92,6 +93,7 @@ class Advice:
     present: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     enough_s: float | None = None
     is_cut_short: bool = False
+    compares_outputs: bool = True
 
     @property
     def shown_slower(self) -> int:
@@ -155,6 +157,7 @@ def build_advice(
         present={each.technique: each.present for each in applicable if each.present},
         enough_s=_enough_s(alone, search.budget_s),
         is_cut_short=isinstance(search, ProgramSearch) and search.is_cut_short,
+        compares_outputs=not isinstance(search, ProgramSearch) or search.iteration.compares_outputs,
     )
 
 
@@ -227,6 +230,8 @@ def _answer(advice: Advice) -> Iterator[str]:
     repeated = "the same bits in two runs" if advice.deterministic else ""
     if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
         yield f"Its price: {', '.join(prices)}."
+    if not advice.compares_outputs:
+        yield "Outputs were not compared: two runs of your program from the same start differ."
 
 
 def _nothing_pays(advice: Advice) -> str:
@@ -243,7 +248,9 @@ def _alone(advice: Advice) -> Iterator[str]:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    failed = {each.reason: [] for each in advice.alone if each.reason and each.needed_s is None}  # type: dict[str, list[str]]
+    failed: dict[str, list[str]] = {
+        each.reason: [] for each in advice.alone if each.reason not in ("", NO_TIME) and each.needed_s is None
+    }
     for each in advice.alone:
         if each.reason in failed:
             failed[each.reason].append(format_levels({each.technique: each.level}))
@@ -274,7 +281,7 @@ def _answer_alone(pays: bool | None, judgement: Judgement) -> str:
 
 
 def _open(advice: Advice) -> Iterator[str]:
-    untried = [each for each in advice.alone if each.judgement is None and each.needed_s is not None]
+    untried = [each for each in advice.alone if each.reason == NO_TIME or (each.reason and each.needed_s is not None)]
     undecided = [each for each in advice.alone if each.judgement is not None and each.needed_s is not None]
     likely, unlikely = (_names(each for each in untried if each.is_unlikely == is_so) for is_so in (False, True))
     if likely:

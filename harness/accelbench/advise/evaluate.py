@@ -88,6 +88,8 @@ class Evaluator:
             return [*chain(*(self._evaluate([reference, *half], plan) for half in halves))]
         baseline = measured.arms[0]
         if reference == self.space.baseline and (items := baseline.items) and (timing := baseline.timing):
+            if self.iteration.items is None:
+                self.iteration.compares_outputs = measured.compares_outputs
             self.iteration.note(items, timing.median_s, trial.setting.items, self.space)
             self.iteration.rebuild_s = timing.build_s + timing.cold_s
             self.iteration.step_s = timing.median_s
@@ -110,7 +112,8 @@ class Evaluator:
         return "" if is_same else "two runs from the same start did not give the same bits"
 
     def _trial(self, configurations: Sequence[Configuration], plan: Plan) -> Trial:
-        setting = replace(self.trial.setting, items=self.iteration.items_of(configurations, self.space))
+        items = self.iteration.items_of(configurations, self.space)
+        setting = replace(self.trial.setting, items=items, compares_outputs=self.iteration.compares_outputs)
         arms = tuple(self.space.levels(each) for each in configurations)
         return replace(self.trial, arms=arms, plan=plan, setting=setting)
 

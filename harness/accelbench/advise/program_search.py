@@ -61,13 +61,15 @@ class Iteration:
 
     A program chooses an iteration that is long enough to show how its batches are loaded. Where nothing of that is
     switched, a part of it is timed, so that there are more pairs in the same time. ``rebuild_s`` are the seconds of
-    building the baseline and of its first call, ``step_s`` those of a later one.
+    building the baseline and of its first call, ``step_s`` those of a later one. ``compares_outputs`` is False where
+    the first trial found that the program does not repeat itself.
     """
 
     items: float | None = None
     parts: int = 1
     rebuild_s: float = 0.0
     step_s: float = 0.0
+    compares_outputs: bool = True
 
     def items_of(self, configurations: Iterable[Configuration], space: SearchSpace) -> float | None:
         """Return the items of an iteration in a trial of these configurations."""

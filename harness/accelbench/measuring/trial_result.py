@@ -100,6 +100,11 @@ class TrialResult:
         ]
         return cls(arms=arms, samples_s=[()] * len(arms))
 
+    @property
+    def compares_outputs(self) -> bool:
+        """Whether outputs are compared, as they are not of a program that was found not to repeat itself."""
+        return all(remark.code != "program-differs" for remark in self.remarks)
+
     def log_ratios(self, place: int) -> tuple[float, ...]:
         """Return a candidate's paired log speedups over the baseline; empty where there are none."""
         pairs = self.pairs.get(Contrast(place, 0))

@@ -283,8 +283,7 @@ def next_visit(trial: Trial, visits: Sequence[MeasuredVisit], number: int, settl
     setting = trial.setting
     if visits:
         first = visits[0].result
-        compares_outputs = all(remark.code != "program-differs" for remark in first.remarks)
-        setting = replace(setting, items=first.arms[0].items, compares_outputs=compares_outputs)
+        setting = replace(setting, items=first.arms[0].items, compares_outputs=first.compares_outputs)
     return replace(
         trial,
         plan=trial.plan.of_visit(number),

@@ -203,6 +203,78 @@ def test_every_model_of_a_list_is_compiled_in_place(monkeypatch: pytest.MonkeyPa
     assert len(compiled) == 2 * 8
 
 
+class Encoding(nn.Module):
+    """A model of two parts, neither of which is reached by a call of the whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.Dropout(0.1))
+        self.decoder = nn.Linear(4, 64)
+        self.unused = nn.Linear(4, 4)
+
+
+def encode(model: Any, batch: Any) -> torch.Tensor:
+    decoded: torch.Tensor = model.decoder(model.encoder(batch[0]))
+    return (decoded - batch[0].flatten(1)).square().mean()
+
+
+def by_hand(model: Any, batch: Any) -> torch.Tensor:
+    answer: torch.Tensor = batch[0].flatten(1) @ model.decoder.weight
+    return answer.square().mean()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_what_a_step_calls_of_a_model_is_compiled_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+
+    def compile_forward(function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+        return lambda *arguments: compiled.append(function.__name__) or function(*arguments)
+
+    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
+    monkeypatch.setattr(torch, "compile", compile_forward)
+
+    def encoding(step: Callable[..., Any]) -> Callable[[], Program]:
+        def build_encoding() -> Program:
+            model = Encoding()
+            loader, optimizer = DataLoader(DATA, batch_size=4), torch.optim.SGD(model.parameters(), 0.1)
+            return Program(model=model, loader=loader, step=step, optimizer=optimizer, batches=4)
+
+        return build_encoding
+
+    arm = arm_of(encoding(encode), compile="default")
+    assert torch.equal(losses_of(arm), losses_of(arm_of(encoding(encode))))
+    arm.close()
+    assert (len(set(compiled)), len(compiled)) == (2, 2 * 4)
+    with pytest.raises(Unavailable, match="calls none of its modules, so there is nothing to compile"):
+        arm_of(encoding(by_hand), compile="default")
+
+
+def test_a_compiled_model_that_only_the_step_holds_is_seen() -> None:
+    def built() -> Program:
+        made = simple()()
+        model = torch.compile(made.model, backend="eager")
+        return replace(made, step=lambda _, batch: loss_of(model(batch[0]), batch[1]))
+
+    for mode, why in (("default", "the program has this already"), ("max-autotune", "the program compiles its model")):
+        with pytest.raises(Unavailable, match=why):
+            arm_of(built, only_check=True, compile=mode)
+
+
+def test_a_batch_with_tensors_of_several_lengths_is_not_divided() -> None:
+    def clouds(items: list[Any]) -> tuple[list[torch.Tensor], torch.Tensor]:
+        images, labels = zip(*items, strict=True)
+        return [image.flatten()[: 8 + number] for number, image in enumerate(images)], torch.stack(labels)
+
+    def step(model: Any, batch: Any) -> torch.Tensor:
+        points = torch.stack([cloud[:8] for cloud in batch[0]])
+        return loss_of(model(nn.functional.pad(points, (0, 56)).reshape(-1, 1, 8, 8)), batch[1])
+
+    built = simple(loader=lambda _: DataLoader(DATA, batch_size=4, collate_fn=clouds), step=lambda _: step)
+    with pytest.raises(Unavailable, match="a batch holds tensors of several lengths"):
+        arm_of(built, accumulation=2).step()
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -34,11 +34,13 @@ RECORDING = (REDUCE_OVERHEAD, MAX_AUTOTUNE)  # use CUDA graphs on CUDA devices: 
 _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 _numbers = count(1)
-_open: set[object] = set()  # compiled models whose arms are not closed
+_open: set[str] = set()  # folders of arms that are not closed
 
 
-def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object, searchable: bool = True) -> Arm:
-    """Return the arm, whose first step compiles the ``forward`` of a model or of anything else that has one.
+def compiled(
+    arm: Arm, parts: Sequence[Any], mode: str, setting: Setting, *options: object, searchable: bool = True
+) -> Arm:
+    """Return the arm, whose first step compiles the ``forward`` of models or of anything else that has one.
 
     Arms of one trial and mode differ in ``options``. ``searchable`` says whether the model may have products
     for which there are several kernels on a CPU.
@@ -62,15 +64,14 @@ def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object
         raise Unavailable(f"torch.compile cannot compile for {device} here: {why}")
     kind = (mode, *options)
     folder = _folder(setting, kind)
-    parts = _parts_with_forward(model)
     for part in parts:
         # Not `model.compile`, which leaves a model as it is whose class is one of PyTorch's own (seen in 2.13).
         part.forward = torch.compile(_wrap(part.forward), mode=mode)
-    _open.add(model)
+    _open.add(folder)
 
     def close() -> None:
         arm.close()
-        _open.discard(model)
+        _open.discard(folder)
         for part in parts:
             del part.forward  # its class has the one that is not compiled
         _closed_folders(setting, kind).append(folder)
@@ -78,13 +79,6 @@ def compiled(arm: Arm, model: Any, mode: str, setting: Setting, *options: object
             torch.compiler.reset()
 
     return replace(arm.inside(_compiling_into, folder), close=close)
-
-
-def _parts_with_forward(model: Any) -> list[Any]:
-    """Return the model, or the parts of one that only holds them, as a list of several models does."""
-    if isinstance(model, torch.nn.Module) and type(model).forward is torch.nn.Module.forward:
-        return [part for child in model.children() for part in _parts_with_forward(child)]
-    return [model]
 
 
 def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:

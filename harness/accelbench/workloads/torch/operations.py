@@ -133,7 +133,7 @@ def _arm(
         inputs=rotation.inputs,
         work=_work(operations, pairs[0][0], sent=2 * crosses, fetched=crosses),
     )
-    return compiled(arm, formula, mode, setting, searchable=False)
+    return compiled(arm, [formula], mode, setting, searchable=False)
 
 
 def _work(operations: int, array: Any, *, sent: int, fetched: int) -> Work:

@@ -217,7 +217,12 @@ class TorchTrainingLoop(TrainingLoop):
         if options.compile == "eager":
             return arm
         searchable = self.training.task.facts.searchable
-        return compiled(arm, self.trainer.model, options.compile, self.setting, options, searchable=searchable)
+        parts = self.compiled_parts()
+        return compiled(arm, parts, options.compile, self.setting, options, searchable=searchable)
+
+    def compiled_parts(self) -> list[Any]:
+        """Return what is compiled: the model."""
+        return [self.trainer.model]
 
     def build(self) -> None:
         """Make the model and the source of batches."""

@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 from accelbench.core import Program, Work
 from accelbench.errors import BadInput, Unavailable, check_choice
 from accelbench.frameworks.tree import tree_leaves, tree_map
-from accelbench.workloads.torch.batch import items_in, map_parts, send_part
+from accelbench.workloads.torch.batch import items_in, map_parts, send_part, tensors_of
 from accelbench.workloads.torch.models import Problem, logits_of
 
 MOST_SAVED_BYTES = 2**29  # of first weights in a temporary file, which may lie in memory
@@ -265,7 +265,8 @@ class ProgramTask:
         self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
         step = program.train_step or program.step
-        self._state = [*program.state, *(each for each in _schedulers_of(step) if each not in program.state)]
+        schedulers = [each for each in _held_by(step) if isinstance(each, lr_scheduler.LRScheduler)]
+        self._state = [*program.state, *(each for each in schedulers if each not in program.state)]
         self._first_state = [deepcopy(each.state_dict()) for each in self._state]
         self._counters = _Counters(step)
         layers = list(program.model.modules())
@@ -301,9 +302,10 @@ class ProgramTask:
     @property
     def is_compiled(self) -> bool:
         """Whether the program compiles its model, or a part of it, itself."""
+        held = _held_by(self._program.train_step or self._program.step)
         return any(
             hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None
-            for part in self._program.model.modules()
+            for part in [*self._program.model.modules(), *(each for each in held if isinstance(each, nn.Module))]
         )
 
     @property
@@ -396,7 +398,29 @@ class ProgramTask:
             if torch.is_autocast_enabled(device.type):
                 found.add(str(torch.get_autocast_dtype(device.type)).removeprefix("torch."))
 
-        handles = [layer.register_forward_pre_hook(look) for layer in model.modules()]
+        self._compute_with([layer.register_forward_pre_hook(look) for layer in model.modules()], model, batch)
+        return frozenset(found)
+
+    def observe_calls(self, model: Any, batch: Any) -> tuple[str, ...]:
+        """Return the names of the model's modules that the program calls from outside of any other with a batch."""
+        found: dict[str, None] = {}
+        inside: list[str] = []
+
+        def enter(name: str, *_: Any) -> None:
+            if not inside:
+                found[name] = None
+            inside.append(name)
+
+        def leave(*_: Any) -> None:
+            inside.pop()
+
+        hooks = [layer.register_forward_pre_hook(partial(enter, name)) for name, layer in model.named_modules()]
+        hooks += [layer.register_forward_hook(leave, always_call=True) for layer in model.modules()]
+        self._compute_with(hooks, model, batch)
+        return tuple(found)
+
+    def _compute_with(self, hooks: list[Any], model: Any, batch: Any) -> None:
+        """Compute with a batch, and remove the hooks."""
         try:
             if self.trains_itself:
                 self.train(batch)
@@ -404,9 +428,8 @@ class ProgramTask:
                 with torch.no_grad():
                     self._result(model, batch)
         finally:
-            for handle in handles:
-                handle.remove()
-        return frozenset(found)
+            for hook in hooks:
+                hook.remove()
 
     def restore(self, model: Any) -> None:
         """Give the model the weights, other state its values, and the random numbers the seed, of the beginning."""
@@ -443,14 +466,13 @@ OWN_BACKWARD = (
 )
 
 
-def _schedulers_of(function: Any) -> list[Any]:
-    """Return the schedulers in a function's closure or object."""
+def _held_by(function: Any) -> list[Any]:
+    """Return what lies in a function's closure or object."""
     values = []
     for cell in getattr(function, "__closure__", None) or ():
         with suppress(ValueError):  # it is empty
             values.append(cell.cell_contents)
-    values += getattr(getattr(function, "__self__", None), "__dict__", {}).values()
-    return [each for each in values if isinstance(each, lr_scheduler.LRScheduler)]
+    return [*values, *getattr(getattr(function, "__self__", None), "__dict__", {}).values()]
 
 
 class _Counters:
@@ -690,6 +712,8 @@ class Trainer:
         if self._parts == 1:
             return self._add_part(batch, 1)
         whole = items_in(batch)
+        if any(len(tensor) != whole for tensor in tensors_of(batch) if tensor.ndim):
+            raise Unavailable("a batch holds tensors of several lengths, so it cannot be divided into parts")
         chunks = [map_parts(batch, partial(_part, count=self._parts, number=number)) for number in range(self._parts)]
         shares = [items_in(chunk) / whole for chunk in chunks]
         losses, *shown = zip(*map(self._add_part, chunks, shares), strict=True)

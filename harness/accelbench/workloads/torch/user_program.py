@@ -126,8 +126,10 @@ class ProgramLoop(TorchTrainingLoop):
             yield str(self._own.objection("pin_memory"))
         if options.given & {"persistent_workers", "prefetch_factor"} and not self.processes.workers:
             yield "the program loads in its own process, and no loader process could live on or load ahead"
-        if options.compile != "eager" and self.training.task.is_compiled:
-            yield reason("program-has-this")
+        if "compile" in options.given and self.training.task.is_compiled:
+            yield (
+                reason("program-has-this") if options.compile == "default" else "the program compiles its model itself"
+            )
         if self.training.task.trains_itself:
             yield from self._objections_of_own_step()
         if self.setting.only_check and options.given and all(map(self._is_own, sorted(options.given))):
@@ -187,7 +189,7 @@ class ProgramLoop(TorchTrainingLoop):
             "activation_checkpointing": lambda: bool(getattr(task.make_model(), "is_gradient_checkpointing", False)),
             "cuda_graphs": lambda: False,
             "non_blocking": lambda: False,
-            "accumulation": lambda: 1,
+            "accumulation": lambda: None if task.trains_itself else 1,
             "log_interval": lambda: 0,
             "log_by": lambda: "none",
             "loading": lambda: "blocking",
@@ -204,6 +206,20 @@ class ProgramLoop(TorchTrainingLoop):
         if "precision" not in self._stored:
             self._stored["precision"] = self._find_precision()
         return str(self._stored["precision"])
+
+    def compiled_parts(self) -> list[Any]:
+        """Return the modules that a step of the program calls from outside of any other: those are compiled.
+
+        Raises:
+            Unavailable: there are none.
+        """
+        model = self.trainer.model
+        if "called" not in self._stored:
+            self._stored["called"] = self.training.task.observe_calls(model, self.trainer.send(self._own.first()))
+            self.trainer.reset()
+        if not self._stored["called"]:
+            raise Unavailable("the program's step calls none of its modules, so there is nothing to compile")
+        return [model.get_submodule(name) for name in self._stored["called"]]
 
     def _find_precision(self) -> str:
         from accelbench.workloads.torch.training_step import precision_called
