@@ -148,6 +148,15 @@ def test_a_search_moves_one_line_on_a_terminal_with_the_time_that_is_left(clock:
     ]
 
 
+def test_the_time_left_begins_when_the_machine_is_free(clock: Clock) -> None:
+    stream = StringIO()
+    progress = SearchProgress(stream, 60.0, clock=clock)
+    clock.now_s = 100.0
+    progress.restart()
+    progress.report("building your program")
+    assert stream.getvalue() == "about 1 min 00 s left · building your program\n"
+
+
 def test_a_search_prints_few_lines_where_they_stay(clock: Clock) -> None:
     stream = StringIO()
     progress = SearchProgress(stream, 60.0, clock=clock)

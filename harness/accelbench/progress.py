@@ -182,8 +182,8 @@ class SearchProgress:
     def __init__(self, stream: TextIO, budget_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.live import Live  # here, since pytest has a screen of its own
 
-        self._ends_s = clock() + budget_s
-        self._clock = clock
+        self._budget_s, self._clock = budget_s, clock
+        self.restart()
         self._text, self._phase = "", ""
         self._printed_s = -math.inf
         self._console = _console(stream)
@@ -196,6 +196,10 @@ class SearchProgress:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+
+    def restart(self) -> None:
+        """Let the budget begin now, as it does when the machine is free."""
+        self._ends_s = self._clock() + self._budget_s
 
     def report(self, text: str) -> None:
         """Show what is tried now."""

@@ -116,8 +116,8 @@ def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_in_later_
         def measure(self, trial, **_):
             asked_of.append(trial.setting)
             timing = Timing(
-                median_s=1.0, quantiles_s=(), blocks=1, iterations_per_block=1, cold_s=1.0, build_s=1.0, warmup_blocks=1,
-                warmup_settled=True,
+                median_s=1.0, quantiles_s=(), blocks=1, iterations_per_block=1, cold_s=1.0, build_s=1.0,
+                warmup_blocks=1, warmup_settled=True,
             )  # fmt: skip
             record = ArmRecord(levels={}, outcome="measured", items=8.0, timing=timing)
             remarks = [] if trial.setting.items else [reason("program-differs", spread=0.5)]

@@ -117,13 +117,14 @@ def advise(
     pool: Pool | None = None,
     report: Callable[[str], None] = lambda _: None,
     on_progress: OnProgress = lambda _: None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> Advice:
     """Search for the fastest configuration of a workload that keeps the limits.
 
     The budget starts when the baseline has run once; for a user's program, of which every technique is also judged
     alone, it starts now. ``report`` receives what is tried, ``on_progress`` each step of it. The search locks the
     machine, so that nothing else is measured meanwhile, except where a ``pool`` is given: its owner locks the machine
-    and closes the pool.
+    and closes the pool. ``on_start`` is called when the machine is locked.
 
     Raises:
         BadInput: a name is unknown.
@@ -133,6 +134,7 @@ def advise(
     own = pool or Pool(Plan())
     try:
         with nullcontext() if pool else hold_machine(report):
+            on_start()
             return _advise(request, own, report, on_progress)
     finally:
         if pool is None:

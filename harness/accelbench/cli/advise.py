@@ -81,7 +81,7 @@ def advise(
         seed=seed,
     )
     with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
-        advice = advise(request, report=progress.report, on_progress=progress.show_phase)
+        advice = advise(request, report=progress.report, on_progress=progress.show_phase, on_start=progress.restart)
     click.echo(json.dumps(as_json(advice), indent=2) if wanted == "json" else as_text(advice))
     if advice.interrupted:
         raise click.Abort
