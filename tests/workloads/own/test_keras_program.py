@@ -154,6 +154,19 @@ def output_of(arm: Arm) -> list[np.ndarray]:
     return load("tensorflow").to_host(arm.step())
 
 
+def test_xla_is_refused_for_a_layer_within_a_layer_that_it_cannot_compile() -> None:
+    def build() -> KerasProgram:
+        import keras
+
+        augment = keras.Sequential([keras.layers.GaussianNoise(0.1)])
+        augment.layers[0].supports_jit = False
+        made = on_arrays()()
+        return replace(made, model=compiled([keras.Input((6,)), augment]))
+
+    with pytest.raises(Unavailable, match="XLA cannot compile a layer of the program's model"):
+        arm_of(build, loop="xla")
+
+
 @pytest.mark.parametrize("is_called", [True, False])
 def test_a_model_with_its_own_step_and_optimizers_repeats_itself_after_a_reset(is_called: bool) -> None:
     arm = arm_of(with_own_step(is_called=is_called))

@@ -233,7 +233,7 @@ class FittedProgram:
         return ProgramFacts(
             dtype_policy=model.dtype_policy.name,
             jit_compile=bool(model.compiled and model.jit_compile),
-            supports_jit=all(layer.supports_jit for layer in [model, *model.layers]),
+            supports_jit=all(layer.supports_jit for layer in model._flatten_layers()),  # noqa: SLF001  as Keras asks
             runs_eagerly=bool(model.compiled and model.run_eagerly),
             steps_per_execution=model.steps_per_execution,
             **self._data.facts(),
