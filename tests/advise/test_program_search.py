@@ -273,6 +273,21 @@ def test_a_budget_that_is_too_small_is_kept_and_what_is_missing_has_its_seconds(
     assert surface.clock() <= 1.2 * 60
 
 
+def test_a_program_that_was_disturbed_when_it_was_first_measured_is_looked_at_again():
+    looks = []
+
+    def judge(configurations, look_s, patience_s):
+        looks.append(len(configurations))
+        surface.step_s = 4.0 if len(looks) < 2 else 0.02
+        return surface.judge(configurations, look_s, patience_s)
+
+    surface = Surface(PROGRAM, speedup, seed=0, noise=0.01, build_noise=0.003)
+    search = surface.program_search(240.0, judge=judge)
+    best = search.run()
+    assert looks[:2] == [1, 1]
+    assert surface.of(best) > 1.2
+
+
 def test_what_separates_clearly_is_never_left_without_an_interval():
     surface = Surface(PROGRAM, speedup, seed=0, noise=0.05, step_s=0.9)
     search = surface.program_search(240.0)

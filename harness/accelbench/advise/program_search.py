@@ -246,12 +246,15 @@ class ProgramSearch(Search):
         self.budget.start(self.start_s)
         baseline = self.space.baseline
         self.report("your program as it stands")
-        self._look([baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
+        self._look_at_baseline()
         look = self.observations.first_looks[baseline]
         if not look.is_measured:
             raise NoBaseline(look, "your program")
         if self._step_s < self.iteration.rebuild_s and self.iteration.rebuild_s > SLOW_TO_BUILD_S:
-            self._look([baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
+            self._look_at_baseline()
+
+    def _look_at_baseline(self) -> None:
+        self._look([self.space.baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
         self.budget.assume_overhead_s(OVERHEAD_S + OVERHEAD_STEPS * self._step_s)
 
     @property
@@ -279,6 +282,9 @@ class ProgramSearch(Search):
         new = [each for each in self.space.alone() if each not in looks and self._promise(each) <= least_promising]
         left = sorted(new, key=lambda each: (self.space.is_slow_to_start(each), self._promise(each)))
         is_costed = len(looks) > 1
+        fits = is_costed or self._affordable(left[:1], self._least_look_s(left[:1]), 1.0)
+        if left and not fits and self.budget.longest[0] < self._left_s(1.0):
+            self._look_at_baseline()  # perhaps something disturbed the program when it was first measured
         while left:
             alike = [each for each in left if self._kind(each) == self._kind(left[0])]
             is_slow = self.space.is_slow_to_start(left[0])
