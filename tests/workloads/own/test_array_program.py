@@ -52,6 +52,23 @@ def test_a_step_computes_the_same_in_pytorch_as_in_numpy() -> None:
     assert isinstance(arm.step(), torch.Tensor)
 
 
+def draw(xp: Any, heat: Any, rate: float) -> Any:
+    return heat + rate * xp.asarray(np.random.default_rng().random(heat.shape))
+
+
+def draw_from_a_seed(xp: Any, heat: Any, rate: float) -> Any:
+    return heat + rate * xp.asarray(np.random.default_rng(0).random(heat.shape))
+
+
+def test_outputs_of_a_step_that_draws_random_numbers_without_a_seed_are_not_compared() -> None:
+    arm = arm_of(with_changes(step=draw))
+    assert arm.ignore_output
+    (remark,) = arm.remarks
+    assert str(remark).startswith("outputs are not compared, since the program's own differs by ")
+    seeded = arm_of(with_changes(step=draw_from_a_seed))
+    assert (seeded.ignore_output, seeded.remarks) == (False, ())
+
+
 def test_a_step_that_writes_into_its_arrays_begins_with_the_same_ones_every_time() -> None:
     for library in ("numpy", "torch-cpu"):
         arm = arm_of(with_changes(step=spread_in_place), array_library=library)

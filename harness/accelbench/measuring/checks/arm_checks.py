@@ -114,8 +114,9 @@ class ArmChecks:
                     arm_run.dtypes = [leaf.dtype for leaf in placement.leaves(self.framework, output)]
                     arm_run.learning = arm_run.learning or learn(arm, self.framework, before, reference.learning)
         probe = InputDependenceCheck(arm, self.framework, self.coin, self.stopwatch.clock)
-        if first and not is_known:
+        if first:
             arm_run.remarks += arm.remarks
+        if first and not is_known:
             self._fail(
                 arm_run, "wrong-work", probe.find_changed_inputs(arm_run.fingerprint) or probe.find_constant_inputs()
             )
