@@ -140,8 +140,9 @@ def trials(project: Project) -> list[dict[str, Any]]:
 
 
 def end(arm: dict[str, Any]) -> str:
-    """Return an arm's outcome, or the reason for it in words."""
-    return arm["outcome"] if arm.get("reason") is None else str(Reason(**arm["reason"]))
+    """Return an arm's outcome, or the reason for it in words, without its place."""
+    why = str(Reason(**arm["reason"])) if arm.get("reason") else arm["outcome"]
+    return re.sub(r" \(test_pace\.py, line \d+\)$", "", why)
 
 
 def ends(project: Project) -> dict[str, list[str]]:
@@ -161,6 +162,7 @@ def test_an_arm_that_goes_wrong_costs_itself_alone_one_sentence_and_the_other_ar
     result = run(project, *FAILED)
     assert ends(project) == {deed: ["measured", sentence, "measured"] for deed, sentence in FAILED.items()}
     result.assert_outcomes(passed=2 * len(FAILED), failed=len(FAILED))
+    result.stdout.fnmatch_lines([f"failed: {STUMBLED} (test_pace.py, line *)"])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 

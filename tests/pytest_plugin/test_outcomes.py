@@ -31,7 +31,7 @@ def test_an_arm_without_memory_is_skipped_and_a_broken_one_fails_beside_those_th
     result.assert_outcomes(passed=2, skipped=1, failed=2)
     result.stdout.fnmatch_lines(
         [
-            "failed: RuntimeError: the boiler burst",
+            "failed: RuntimeError: the boiler burst (test_pace.py, line *)",
             "wrong-output: the output differs from*",
             "SKIPPED*test_pace.py*no room",
         ]
