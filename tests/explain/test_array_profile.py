@@ -9,6 +9,7 @@ from accelbench import ArrayProgram
 from accelbench.core import Setting, find_workload
 from accelbench.errors import Unavailable
 from accelbench.explain.array_profile import ArrayPass, profile_array_program, profile_workload
+from accelbench.explain.causes import find_causes
 from accelbench.explain.parts import plan_parts
 from accelbench.explain.recording_array import RecordingArray, RecordingNamespace
 
@@ -70,6 +71,24 @@ def test_python_that_takes_most_of_the_time_is_named_with_its_line() -> None:
     assert profile.outside is not None
     assert profile.outside.share > 0.5
     assert f"step (test_array_profile.py:{step.__code__.co_firstlineno})" in {each.name for each in profile.operators}
+
+
+def test_time_of_operations_that_no_array_records_is_not_said_to_be_pythons() -> None:
+    def draw(xp, array):
+        return xp.maximum(np.random.default_rng(0).standard_normal((10_000, 32)), array)
+
+    def integrate(_, array):
+        grid = np.linspace(0.0, 1.0, 1_000_000)
+        return array * np.sum(np.exp(grid))
+
+    for step_of_program in (draw, integrate):
+        program = ArrayProgram(step=step_of_program, arrays=(np.ones(32),))
+        profile = profile_array_program(lambda program=program: program, Setting(), {})
+        assert profile.outside is not None
+        assert profile.outside.low > 0.5
+        assert not profile.outside_is_python
+        assert [cause.code for cause in find_causes(profile, [], [])] == []
+    assert profile_array_program(build, Setting(), {}).outside_is_python
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -143,3 +143,43 @@ def test_an_arm_without_python_computes_what_the_program_does(dtype):
         for one, other in zip(*(arm.step() for arm in arms), strict=True):
             np.testing.assert_array_equal(one, other)
             assert one.dtype == dtype
+
+
+WEIGHTS = np.arange(6.0)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda _, x: x + np.linspace(0.0, 1.0, 6),
+        lambda _, x: x * np.random.default_rng(0).random((6, 6)).cumsum(axis=0),
+        lambda _, x: np.maximum(x, (WEIGHTS + 1)[None]),
+        lambda xp, x: x.copy() + xp.random.default_rng(0).random(6),
+        lambda _, x: (x * 2, np.ones(3)),
+    ],
+    ids=["grid", "random numbers", "of an own array", "random numbers of xp", "in the output"],
+)
+def test_a_step_that_makes_arrays_past_the_recording_says_so(step):
+    with pytest.raises(Unavailable, match="makes arrays by other means than its xp"):
+        record_operations(step, np, (START,))
+
+
+def test_the_arrays_that_a_program_has_from_the_beginning_are_no_such_arrays():
+    for expected, found in zip(*replayed(lambda _, x: x * WEIGHTS + WEIGHTS[None, ::-1], START), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_step_that_computes_a_number_past_the_recording_says_so():
+    with pytest.raises(Unavailable, match="spends time in functions that no array records"):
+        record_operations(lambda _, x: x * np.random.default_rng(0).random(1_000_000).mean(), np, (START,))
+
+
+def test_lines_of_python_that_take_all_the_time_are_left_out():
+    def step(_, x):
+        total = 0.0
+        for number in range(20_000):
+            total += number * 1e-9
+        return x + total
+
+    replay = record_operations(step, np, (START,))
+    np.testing.assert_array_equal(replay(START), step(np, START))

@@ -159,6 +159,34 @@ def test_what_python_costs_an_array_program_is_said_by_pairs_and_by_profile_only
         assert "step (waves.py:3)" in cause.what
 
 
+def test_python_is_no_cause_where_array_operations_that_nothing_records_may_take_the_time():
+    unseen = replace(an_array_program(0.7), outside_is_python=False)
+    assert find_causes(unseen, [], CEILINGS) == []
+    assert find_causes(unseen, [a_part("interpreter", 2.0, 1.8, 2.5)], CEILINGS) == []
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "advice", "tried", "recipe"),
+    [
+        (("map",), "map in parallel, prefetch, decode less, or cache what is decoded", ["prefetch"], ".cache().map("),
+        (("parallel map", "prefetch"), "decode less, or cache what is decoded", [], "dataset.cache()"),
+        (("parallel map", "cache", "prefetch"), "decode less", [], ""),
+        (("map", "cache"), "map in parallel, prefetch, or decode less", ["prefetch"], "num_parallel_calls"),
+        ((), "prefetch, or do less for each item", ["prefetch"], ""),
+        (("prefetch",), "do less for each item", [], ""),
+        (None, "return a tf.data.Dataset of batches, whose pipeline can be changed", [], ""),
+    ],
+)
+def test_advice_on_a_data_set_leaves_out_what_it_does_already(pipeline, advice, tried, recipe):
+    profile = a_profile(framework="tensorflow", pipeline=pipeline)
+    parts = [a_part("input", 2.0, 1.8, 2.2)]
+    (cause,) = causes = find_causes(profile, parts, CEILINGS)
+    assert cause.advice == advice
+    assert recipe in cause.recipe
+    assert bool(cause.recipe) is bool(recipe)
+    assert [name for _, levels in plan_remedies(profile, parts, causes) for name in levels] == tried
+
+
 @pytest.mark.parametrize(
     ("name", "calls", "expected"),
     [

@@ -13,8 +13,8 @@ import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Trial, find_workload
 from accelbench.errors import Unavailable
 from accelbench.explain import ExplanationRequest, as_text, explain, explain_technique, predict_speedups
-from accelbench.explain.parts import StepPart
-from accelbench.explain.profile import Profile
+from accelbench.explain.parts import TOO_LATE, StepPart
+from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.session import PairedMeasurement
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.process import WorkerLostError
@@ -170,6 +170,46 @@ def test_what_the_pairs_leave_open_is_taken_off_again_in_the_time_that_is_left(r
     explanation = explain(request_of_a_program)
     assert [trial.arms[1:] for trial in pool.trials] == [({"threads": "all"},)] * 2
     assert [cause.code for cause in explanation.causes] == ["one-thread"]
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_is_finished_when_the_time_is_up_is_kept(request_of_a_program, monkeypatch):
+    class SlowPool(AnsweringPool):
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            if not self.answers:
+                time.sleep(30.0)  # until the limit interrupts it
+            return super().measure(trial)
+
+    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: SlowPool(SURE))
+    explanation = explain(replace(request_of_a_program, budget_s=2.0))
+    names = [part.name for part in explanation.parts]
+    assert len(names) > 2
+    assert [part.name for part in explanation.parts if part.share is not None] == names[:1]
+    assert {part.reason for part in explanation.parts[1:]} == {TOO_LATE}
+    assert "1 part taken off" in as_text(explanation)
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_program_that_is_slow_to_build_has_no_more_trials_than_its_time_has_room_for(
+    request_of_a_program, monkeypatch
+):
+    class SlowPool(AnsweringPool):
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            now_s[0] += len(trial.arms) * (30.0 + 1.6 * trial.plan.budget_s)
+            return super().measure(trial)
+
+    now_s = [0.0]
+    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    pool = SlowPool(*[SURE] * 4)
+    measure = PairedMeasurement(request_of_a_program, pool, PROFILE, lambda _: None)
+    parts = [(name, {"threads": name}) for name in ("1", "2", "3", "4", "5")]
+    found = measure(parts, 100.0, latest_s=200.0)
+    assert [len(trial.arms) for trial in pool.trials] == [2, 3]
+    assert [part.name for part in found if part.share is not None] == ["1", "2", "3"]
+    assert [part.reason for part in found[3:]] == [TOO_LATE] * 2
+    assert [part.reason for part in measure(parts[:1], 20.0)] == [TOO_LATE]
 
 
 @pytest.mark.usefixtures("orders")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -80,8 +81,24 @@ def test_what_takes_nothing_is_named_as_what_will_not_help():
 def test_what_the_pairs_do_not_tell_is_said_and_nothing_else_is_claimed():
     text = as_text(explained(measured("input", 30.0, 0.0, None)))
     assert "The pairs do not tell what binds" in text
-    assert "too few pairs" in text
+    assert re.search(r"loading a batch +97 % +not known", text)
     assert "will not help" not in text
+
+
+def test_an_interval_of_what_was_done_twice_may_have_no_end_either():
+    text = as_text(explained(measured("copies-twice", 0.8, 0.0, None)))
+    assert re.search(r"copying tensors +25 % +not known", text)
+    assert "inf" not in text
+
+
+def test_time_that_no_array_records_is_said_to_be_unknown():
+    outside = StepShare(share=0.96, low=0.9, high=1.0)
+    profile = dataclasses.replace(PROFILE, framework="numpy", loading=None, outside=outside, outside_is_python=False)
+    for parts in ([], [skip_part("interpreter", {"taken_off": "interpreter"})]):
+        text = as_text(explained(*parts, profile=profile))
+        assert "96 % (90 % to 100 %) of the time lies outside of the array operations that were recorded" in text
+        assert "most of the time lies in the operators below" not in text
+        assert "Numba" not in text
 
 
 def test_without_time_for_the_pairs_nothing_is_claimed_of_them():

@@ -111,3 +111,122 @@ def test_without_the_update_a_graph_still_makes_the_gradients():
     forward, backward = 2, 3  # of two layers; the inputs need no gradient
     assert count_products("update") == count_products("none") == 4 * (forward + backward)
     assert count_products("backward+update") == 4 * forward
+
+
+def build_adversaries(*, computes_with_gradients: bool = False, assigns: bool = False) -> KerasProgram:
+    """Return two models that learn against each other, each with an optimizer of its own."""
+    import keras
+    import tensorflow as tf
+
+    class Adversaries(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = keras.layers.Dense(4), keras.layers.Dense(1)
+            self.first.build((None, 4))
+            self.second.build((None, 4))
+
+        def compile(self) -> None:
+            super().compile()
+            self.optimizers_of_parts = [keras.optimizers.Adam(0.1), keras.optimizers.SGD(0.1)]
+
+        def train_step(self, data):
+            for part, optimizer in zip((self.first, self.second), self.optimizers_of_parts, strict=True):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(self.second(self.first(data))))
+                gradients = tape.gradient(loss, part.trainable_weights)
+                if computes_with_gradients:
+                    gradients = [2 * each for each in gradients]
+                optimizer.apply_gradients(zip(gradients, part.trainable_weights, strict=True))
+            if assigns:
+                self.first.kernel.assign_add(tf.ones_like(self.first.kernel))
+            return {"loss": loss}
+
+    model = Adversaries()
+    model.compile()
+    data = tf.data.Dataset.from_tensor_slices(np.ones((32, 4), np.float32)).batch(8)
+    return KerasProgram(model=model, data=data, batches=4)
+
+
+def build_scaled_gradients() -> KerasProgram:
+    return build_adversaries(computes_with_gradients=True)
+
+
+def build_assigning() -> KerasProgram:
+    return build_adversaries(assigns=True)
+
+
+@pytest.mark.parametrize("taken_off", ["none", "update", "backward+update"])
+def test_no_optimizer_of_a_model_learns_without_the_update(taken_off: str):
+    from accelbench.explain.parts import build_keras_without
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    arm = build_keras_without(build_adversaries, Setting(cores=2), FitOptions(), taken_off=taken_off)
+    with arm.enter():
+        arm.reset()
+        before = [np.array(each) for each in arm.parameters()]
+        arm.step()
+        after = [np.array(each) for each in arm.parameters()]
+    arm.close()
+    assert len(before) == 4
+    assert any((old != new).any() for old, new in zip(before, after, strict=True)) is (taken_off == "none")
+
+
+@pytest.mark.parametrize(
+    ("build_program", "taken_off", "why"),
+    [
+        (build_scaled_gradients, "backward+update", "train_step computes with its gradients: TypeError|ValueError"),
+        (build_assigning, "update", "changes weights by other means than the optimizers"),
+    ],
+)
+def test_a_phase_that_cannot_be_taken_off_a_train_step_says_so(build_program, taken_off: str, why: str):
+    from accelbench.errors import Unavailable
+    from accelbench.explain.parts import build_keras_without
+    from accelbench.workloads.tensorflow.user_program import FitOptions
+
+    arm = build_keras_without(build_program, Setting(cores=2), FitOptions(), taken_off=taken_off)
+    with arm.enter(), pytest.raises(Unavailable, match=why):
+        arm.step()
+    arm.close()
+
+
+def build_in_parallel() -> KerasProgram:
+    import tensorflow as tf
+
+    program = build()
+    data = program.data.map(lambda *batch: batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+    return KerasProgram(model=program.model, data=data, batches=4)
+
+
+def build_of_arrays() -> KerasProgram:
+    return KerasProgram(model=build().model, data=(np.ones((64, 16), np.float32), np.arange(64) % 2), batches=4)
+
+
+@pytest.mark.parametrize(
+    ("build_program", "pipeline"),
+    [(build_slowly, ("map",)), (build_in_parallel, ("parallel map", "prefetch")), (build_of_arrays, None)],
+)
+def test_a_profile_has_what_the_data_set_does(build_program, pipeline):
+    from accelbench.explain.tensorflow_profile import profile_keras_program
+
+    assert profile_keras_program(build_program, Setting(cores=2), {}).pipeline == pipeline
+
+
+def build_from_a_generator():
+    """Learn from numbers that a generator draws without a seed."""
+    import tensorflow as tf
+
+    def batches():
+        rng = np.random.default_rng()
+        while True:
+            yield rng.random((16, 16), np.float32), np.arange(16) % 2
+
+    types = (tf.TensorSpec((16, 16), tf.float32), tf.TensorSpec((16,), tf.int64))
+    data = tf.data.Dataset.from_generator(batches, output_signature=types)
+    return KerasProgram(model=build().model, data=data, batches=2)
+
+
+@pytest.mark.parametrize(("build_program", "repeats"), [(build, True), (build_from_a_generator, False)])
+def test_a_profile_says_whether_a_program_repeats_itself(build_program, repeats: bool):
+    from accelbench.explain.tensorflow_profile import profile_keras_program
+
+    assert profile_keras_program(build_program, Setting(), {}).repeats == repeats

@@ -8,7 +8,7 @@ import pstats
 import time
 import timeit
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -25,8 +25,22 @@ from accelbench.core import Arm, ArrayProgram, Levels, Setting, Workload, apply_
 from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
-from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
-from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, call_plain, strip, watch
+from accelbench.explain.profiler_passes import (
+    ProfilerPass,
+    average_operators,
+    may_take,
+    repeat_pass,
+    time_first,
+    time_steps,
+)
+from accelbench.explain.recording_array import (
+    PlainArrays,
+    RecordingArray,
+    RecordingNamespace,
+    call_plain,
+    strip,
+    watch,
+)
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.workloads.arrays.libraries import ArrayLibrary, change_libraries, find_library
 from accelbench.workloads.arrays.user_program import build_array_program, copy_arrays
@@ -56,7 +70,7 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
 
     def run(step_s: float) -> ArrayPass:
         recorder.forget(step_s)
-        recorded.step()
+        recorder.plain.note(recorded.step())
         return deepcopy(recorder)
 
     with closing(arm), arm.enter(), closing(recorded):
@@ -77,12 +91,18 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
     arrays = list(tree_leaves(arm.inputs()))
 
     def run(step_s: float) -> ArrayPass:
-        found = ArrayPass(whole_s=step_s)
-        program.step(RecordingNamespace(xp, found), *(RecordingArray.of(each, found) for each in copy_arrays(arrays)))
-        return found
+        return record_pass(program.step, xp, arrays, step_s)
 
     with arm.enter():
         return _profile_arm(arm, run)
+
+
+def record_pass(step: Callable[..., Any], xp: Any, arrays: Sequence[Any], step_s: float = 0.0) -> ArrayPass:
+    """Run a step, which takes ``step_s`` seconds, over recording copies of arrays, and return what they recorded."""
+    found = ArrayPass(whole_s=step_s)
+    given = [RecordingArray.of(each, found) for each in copy_arrays(arrays)]
+    found.plain.note(step(RecordingNamespace(xp, found), *given))
+    return found
 
 
 def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
@@ -93,6 +113,7 @@ def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
     passes = repeat_pass(lambda: run(step_s), step_s, PASSES, LONGEST_S)
     functions = _profile_functions(arm) if np.mean([each.outside for each in passes]) > OUTSIDE else ()
     operations = [*_list_operations(passes)]
+    outside = StepShare.of([each.outside for each in passes])
     pools = threadpoolctl.threadpool_info()
     return Profile(
         framework="numpy",
@@ -100,7 +121,8 @@ def _profile_arm(arm: Arm, run: Callable[[float], ArrayPass]) -> Profile:
         seconds=step_s,
         items=float(arm.items),
         operators=(*operations, *functions),
-        outside=StepShare.of([each.outside for each in passes]),
+        outside=outside,
+        outside_is_python=not passes[-1].plain.were_made and may_take(outside.share * step_s, arm.step),
         launch_s=_time_launch(),
         float64=StepShare.sum_of(each.share for each in operations if each.precision == "fp64"),
         threads=max((pool["num_threads"] for pool in pools), default=1),
@@ -120,16 +142,21 @@ def _time_launch() -> float:
 
 @dataclass
 class ArrayPass(ProfilerPass):
-    """A step in which arrays record operations: also bytes, operations and precision, by the operation's name."""
+    """A step in which arrays record operations: also bytes, operations and precision, by the operation's name.
+
+    ``plain`` are the arrays whose making it did not see.
+    """
 
     moved_bytes: Counter[str] = field(default_factory=Counter)
     operations: Counter[str] = field(default_factory=Counter)
     precisions: dict[str, str] = field(default_factory=dict)
     depth: int = 0
+    plain: PlainArrays = field(default_factory=PlainArrays)
 
     def forget(self, whole_s: float) -> None:
         """Begin another pass of a step that takes ``whole_s`` seconds."""
         self.whole_s = whole_s
+        self.plain = PlainArrays()
         for counted in (self.seconds, self.calls, self.moved_bytes, self.operations, self.precisions):
             counted.clear()
 
@@ -137,6 +164,7 @@ class ArrayPass(ProfilerPass):
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> Any:
         """Record a call as one operation."""
+        self._note(arguments, named)
         plain, by_name = strip(arguments), strip(named)
         result = self._time(name, partial(function, *plain, **by_name), [*tree_leaves(plain)])
         return tree_map(result, lambda part: RecordingArray.of(part, self))
@@ -147,8 +175,13 @@ class ArrayPass(ProfilerPass):
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
         """Record an assignment, whose bytes are those of the value, read and written."""
+        self._note(place, value)
         target, place, value = strip((array, place, value))
         self._time("assignment", partial(operator.setitem, target, place, value), [value, value])
+
+    def _note(self, *values: Any) -> None:
+        if not self.depth:  # a part of another operation has plain arrays always
+            self.plain.note(*values)
 
     def _time(self, name: str, operation: Callable[[], Any], arrays: list[Any]) -> Any:
         """Do an operation on arrays, and record it unless it is part of another one."""

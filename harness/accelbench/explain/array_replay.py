@@ -7,9 +7,11 @@ that Python does between two operations. Numbers that were taken out of arrays a
 from __future__ import annotations
 
 import operator
+import timeit
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -17,11 +19,23 @@ import numpy as np
 
 from accelbench.core import Arm, ArrayProgram, Setting
 from accelbench.errors import Unavailable
-from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, call_plain, strip
+from accelbench.explain.array_profile import record_pass
+from accelbench.explain.profiler_passes import may_take
+from accelbench.explain.recording_array import RecordingArray, RecordingNamespace, call_plain, owner_of, strip
 from accelbench.frameworks.tree import sequence_with, tree_leaves
 from accelbench.workloads.arrays.user_program import build_array_program, copy_arrays
 
 MOST_OPERATIONS = 100_000  # more take long to compile
+NOTABLE = 0.1  # share of a step's time
+TIMINGS = 3
+MADE_UNSEEN = (
+    "the step makes arrays by other means than its xp, as with numpy.random or numpy.linspace: what that takes cannot "
+    "be told from Python"
+)
+COMPUTES_UNSEEN = (
+    "the step spends time in functions that no array records, more than its lines of Python can take: that time cannot "
+    "be told from Python"
+)
 # How a program writes operations that are faster so than as calls of functions.
 SYNTAX: dict[Any, str] = {
     operator.getitem: "{}[{}]",
@@ -92,12 +106,24 @@ def record_operations(step: Callable[..., Any], xp: Any, arrays: Sequence[Any]) 
     tape = OperationTape()
     output = step(RecordingNamespace(xp, tape), *(tape.name_argument(each) for each in copy_arrays(arrays)))
     replay = tape.compile(output)
+    if record_pass(step, xp, arrays).plain.were_made:
+        raise Unavailable(MADE_UNSEEN)
     expected, found = (tree_leaves(each) for each in (strip(output), replay(*copy_arrays(arrays))))
     if not all(
         np.array_equal(one, other, equal_nan=_may_have_nan(one)) for one, other in zip(expected, found, strict=True)
     ):
         raise Unavailable("the program's operations, done again, give another result")
+    whole = partial(step, xp)
+    whole_s = _time(whole, arrays)
+    left_out_s = whole_s - _time(replay, arrays)
+    if left_out_s > NOTABLE * whole_s and not may_take(left_out_s, partial(whole, *copy_arrays(arrays))):
+        raise Unavailable(COMPUTES_UNSEEN)
     return replay
+
+
+def _time(run: Callable[..., Any], arrays: Sequence[Any]) -> float:
+    """Return the seconds of a call with copies of the arrays, at best."""
+    return min(timeit.repeat(lambda: run(*copy_arrays(arrays)), number=1, repeat=TIMINGS))
 
 
 def _may_have_nan(value: Any) -> bool:
@@ -198,12 +224,12 @@ class OperationTape:
         recording = RecordingArray.of(value, self)
         if isinstance(recording, RecordingArray):
             recording.name = name
-            owner = _owner_of(recording)
+            owner = owner_of(recording)
             self._owners[id(owner)] = weakref.ref(owner)
         return recording
 
     def _is_recorded(self, array: np.ndarray) -> bool:
-        owner = _owner_of(array)
+        owner = owner_of(array)
         known = self._owners.get(id(owner))
         return known is not None and known() is owner
 
@@ -225,10 +251,3 @@ class OperationTape:
             parts = "".join(f"{self._write(each, uses)}, " for each in value)
             return f"({parts})" if isinstance(value, tuple) else f"[{parts}]"
         return self._name_constant(value)
-
-
-def _owner_of(array: np.ndarray) -> np.ndarray:
-    """Return the array that owns an array's memory."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array

@@ -5,6 +5,7 @@ A cause is named only where an interval says so, or where the program was seen t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -48,7 +49,7 @@ class Cause:
 
 
 # By the part of the time that shows it. Facts of the program replace the braces: see `_collect_facts`. A part that is
-# taken off by a technique gets that technique's recipe.
+# taken off by a technique gets that technique's recipe. What helps a Keras program's input depends on its data set.
 CAUSES_BY_PART = {
     "input": Cause(
         code="input-bound",
@@ -107,12 +108,6 @@ CAUSES_BY_PART = {
     ),
 }
 KERAS_CAUSES_BY_PART = CAUSES_BY_PART | {
-    "input": replace(
-        CAUSES_BY_PART["input"],
-        advice="map in parallel, prefetch, decode less, or cache what is decoded",
-        techniques=(("prefetch", "autotune"),),
-        recipe="dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache().map(augment)",
-    ),
     "batch": replace(
         CAUSES_BY_PART["batch"],
         advice="take larger batches, if the model still learns as well, or let a call execute several steps",
@@ -173,13 +168,17 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
     """Yield the causes whose part was taken off and surely takes time."""
     relevant = {part.name: part for part in parts if part.is_relevant}
     causes = {"tensorflow": KERAS_CAUSES_BY_PART, "numpy": ARRAY_CAUSES_BY_PART}.get(profile.framework, CAUSES_BY_PART)
+    if profile.framework == "tensorflow":
+        causes = causes | {"input": _advise_on_pipeline(causes["input"], profile.pipeline)}
     for name, cause in causes.items():
         part = relevant.get(name)
         if part is None or part.share is None or (name == "restarts" and "input" not in relevant):
             continue
+        if name == "interpreter" and not profile.outside_is_python:
+            continue
         if name == "batch" and (part.share.low < TINY_BATCH / 2 or part.share.share < TINY_BATCH):
             continue
-        loads_slowly = name == "input" and "restarts" not in relevant
+        loads_slowly = name == "input" and "restarts" not in relevant and profile.framework == "torch"
         yield replace(
             cause,
             share=part.share,
@@ -187,6 +186,34 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
             techniques=cause.techniques or (_choose_loader_techniques(profile) if loads_slowly else ()),
             recipe=cause.recipe or "".join(find_recipes(profile.framework, part.levels)),
         )
+
+
+def _advise_on_pipeline(cause: Cause, pipeline: tuple[str, ...] | None) -> Cause:
+    """Return a cause with what may help a Keras program's data set, without what it does already."""
+    if pipeline is None:
+        return replace(cause, advice="return a tf.data.Dataset of batches, whose pipeline can be changed")
+    has_map = "map" in pipeline or "parallel map" in pipeline
+    may_cache = has_map and "cache" not in pipeline
+    steps = {
+        "map in parallel": "map" in pipeline,
+        "prefetch": "prefetch" not in pipeline,
+        "decode less": has_map,
+        "do less for each item": not has_map,
+        "cache what is decoded": may_cache,
+    }
+    *first, last = [step for step, may_help in steps.items() if may_help]
+    recipe = ""
+    if "map" in pipeline:
+        rest = ".cache().map(augment)" if may_cache else ""
+        recipe = f"dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE){rest}"
+    elif may_cache:
+        recipe = "dataset = dataset.cache()  # after a map whose results are the same in every epoch"
+    return replace(
+        cause,
+        advice=f"{', '.join(first)}, or {last}" if first else last,
+        techniques=() if "prefetch" in pipeline else (("prefetch", "autotune"),),
+        recipe=recipe,
+    )
 
 
 def _collect_facts(profile: Profile, part: StepPart) -> dict[str, Any]:
@@ -310,7 +337,7 @@ def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling], least: float) ->
 def _find_in_interpreter(profile: Profile) -> Iterator[Cause]:
     """Yield Python, if array operations leave much of the time to it; PyTorch's profiler adds too much to tell."""
     share = profile.outside
-    if profile.framework != "numpy" or share is None or share.low < BOUND:
+    if profile.framework != "numpy" or share is None or share.low < BOUND or not profile.outside_is_python:
         return
     yield replace(
         ARRAY_CAUSES_BY_PART["interpreter"],
@@ -370,7 +397,9 @@ def format_share(share: StepShare) -> str:
 
 
 def format_share_interval(share: StepShare) -> str:
-    """Return an interval of shares such as ``12 % to 18 %``."""
+    """Return an interval of shares such as ``12 % to 18 %``; one without an end reads ``not known``."""
+    if not (math.isfinite(share.low) and math.isfinite(share.high)):
+        return "not known"
     return f"{percent(share.low)} to {percent(share.high)}"
 
 

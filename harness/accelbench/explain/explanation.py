@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.explain.causes import Cause, find_nearest_ceiling, find_recipes, format_share_interval
+from accelbench.explain.causes import (
+    BOUND,
+    Cause,
+    find_nearest_ceiling,
+    find_recipes,
+    format_share,
+    format_share_interval,
+)
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
@@ -150,11 +157,22 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
         yield "nothing could be taken off the program, for the reasons below, so the pairs do not tell what binds"
     elif not causes and any(part.is_open for part in explanation.parts):
         yield "the pairs do not tell what binds; a longer --budget, or a quieter machine, may"
-    elif not causes:
+    elif not causes and not _has_unseen_operations(explanation.profile):
         taken_off = "nothing that was taken off takes a share of the time worth naming: the program computes, and"
         yield f"{taken_off if explanation.parts else 'by profile,'} most of the time lies in the operators below"
     for cause in causes:
         yield f"{cause.what}; {cause.advice}"
+    outside = explanation.profile.outside
+    if outside and _has_unseen_operations(explanation.profile):
+        yield (
+            f"{format_share(outside)} of the time lies outside of the array operations that were recorded, by profile: "
+            "in Python, or in functions that no array records, such as those of numpy.random"
+        )
+
+
+def _has_unseen_operations(profile: Profile) -> bool:
+    """Return whether much of the time may lie in array operations that the profile does not see."""
+    return profile.outside is not None and profile.outside.low >= BOUND and not profile.outside_is_python
 
 
 def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
@@ -278,5 +296,4 @@ def _make_operator_rows(explanation: Explanation) -> list[tuple[str, ...]]:
 
 def _format_cells(share: StepShare) -> tuple[str, str]:
     """Return the cells of a share and its interval."""
-    interval = format_share_interval(share) if math.isfinite(share.low) else "too few pairs"
-    return percent(share.share), interval
+    return percent(share.share), format_share_interval(share)

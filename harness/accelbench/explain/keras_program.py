@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from accelbench.core import Arm, KerasProgram, Setting
+from accelbench.errors import Unavailable
+from accelbench.schema.reasons import first_line
+from accelbench.workloads.tensorflow.model_fit import optimizers_of
 from accelbench.workloads.tensorflow.user_program import FitOptions, train_program
 
 CHANGES_OUTPUT = frozenset({"update", "backward"})
@@ -27,14 +31,16 @@ def build_without(
     if "input" in burdens:
         options = replace(options, ablation="decoded")
     arm = train_program(AblationBuilder(build, burdens), setting, options)
+    if not burdens & CHANGES_OUTPUT:
+        return arm
     if "backward" in burdens:
         arm = arm.inside(_skip_gradients)
-    return replace(arm, ignore_output=arm.ignore_output or bool(burdens & CHANGES_OUTPUT))
+    return replace(arm, ignore_output=True, step=_CheckedStep(arm, is_without_gradients="backward" in burdens))
 
 
 @dataclass(frozen=True)
 class AblationBuilder:
-    """A function that builds a program whose optimizer updates nothing, if that or the backward pass is taken off.
+    """A function that builds a program whose optimizers update nothing, if that or the backward pass is taken off.
 
     Builders of one program are equal, whatever they take off: the arms of a trial share what they store.
     """
@@ -46,8 +52,46 @@ class AblationBuilder:
         """Build the program and change it."""
         program = self.build()
         if self.burdens & CHANGES_OUTPUT and isinstance(program, KerasProgram) and program.learns:
-            program.model.optimizer.apply = _UpdateOfNothing(program.model.optimizer)
+            for optimizer in optimizers_of(program.model):
+                optimizer.apply = _UpdateOfNothing(optimizer)
         return program
+
+
+class _CheckedStep:
+    """A step of a program without its update that shows, when it is called first, that it does without."""
+
+    def __init__(self, arm: Arm, *, is_without_gradients: bool) -> None:
+        self._step, self._parameters = arm.step, arm.parameters
+        self._is_without_gradients, self._is_checked = is_without_gradients, False
+
+    def __call__(self) -> Any:
+        """Run the step.
+
+        Raises:
+            Unavailable: it changes weights all the same, or does not run without gradients.
+        """
+        if self._is_checked:
+            return self._step()
+        before = self._read_weights()
+        try:
+            output = self._step()
+        except Exception as error:
+            if not self._is_without_gradients:
+                raise
+            raise Unavailable(
+                "the backward pass cannot be taken off, since the model's train_step computes with its gradients: "
+                f"{type(error).__name__}: {first_line(error)}"
+            ) from error
+        if self._read_weights() != before:
+            raise Unavailable(
+                "the update cannot be taken off, since the model's train_step changes weights by other means than the "
+                "optimizers that the model has"
+            )
+        self._is_checked = True
+        return output
+
+    def _read_weights(self) -> list[bytes]:
+        return [np.asarray(each).tobytes() for each in self._parameters()]
 
 
 class _UpdateOfNothing:

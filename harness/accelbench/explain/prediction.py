@@ -44,6 +44,7 @@ def predict(profile: Profile) -> list[Prediction]:
 
 def _predict_arrays(profile: Profile) -> list[Prediction]:
     arrays = _sum_operators(profile, lambda name: ".py:" not in name)
+    outside = "Python" if profile.outside_is_python else "what lies outside of recorded operations"
     found = [
         Prediction(techniques=("dtype",), touches="array operations", share=arrays),
         Prediction(
@@ -51,7 +52,7 @@ def _predict_arrays(profile: Profile) -> list[Prediction]:
             touches="array operations other than linear algebra",
             share=_sum_operators(profile, lambda name: ".py:" not in name and not _is_linear_algebra(name)),
         ),
-        Prediction(techniques=("larger arrays", "Numba"), touches="Python", share=profile.outside or UNKNOWN),
+        Prediction(techniques=("larger arrays", "Numba"), touches=outside, share=profile.outside or UNKNOWN),
     ]
     if profile.threads < profile.cores:
         algebra = _sum_operators(profile, _is_linear_algebra)

@@ -106,6 +106,8 @@ class Profile:
         is_epoch: whether an iteration is a whole epoch.
         operators: those with most time first.
         outside: the share of the time outside of operators and of loading: the interpreter, and launching.
+        outside_is_python: whether that share may be Python's alone, and not that of array operations which no profiler
+            of them sees.
         launch_s: the seconds that starting an operation takes, None where nothing tells.
         loading: the share of the time in which the program waits for its loader, None where that is unknown.
         update: the share of the time in the optimizer's step.
@@ -115,6 +117,9 @@ class Profile:
         workers: loader processes.
         persistent: whether loader processes live on from epoch to epoch.
         loads: whether the loader is one whose worker processes can be switched.
+        pipeline: what a ``tf.data.Dataset`` does, of ``"map"`` for one after the other, ``"parallel map"``, ``"cache"``
+            and ``"prefetch"``; None without one.
+        repeats: whether the program's outputs are the same in every run from the same start.
         optimizer: the optimizer's implementation, of a Keras program its class, "" without one.
         tensors: as many as the optimizer updates.
         anomaly: whether autograd's anomaly mode was on.
@@ -139,6 +144,7 @@ class Profile:
     is_epoch: bool = False
     operators: tuple[OperatorTime, ...] = ()
     outside: StepShare | None = None
+    outside_is_python: bool = True
     launch_s: float | None = None
     loading: StepShare | None = None
     update: StepShare | None = None
@@ -148,6 +154,8 @@ class Profile:
     workers: int = 0
     persistent: bool = False
     loads: bool = False
+    pipeline: tuple[str, ...] | None = None
+    repeats: bool = True
     optimizer: str = ""
     tensors: int = 0
     anomaly: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -14,6 +16,7 @@ from accelbench.measuring.malloc import page_faults
 
 TIMED_S = 0.5  # of steps without a profiler
 WARM_STEPS = 2
+LINE_S = 3e-6  # of a line of Python at most, on average: most take a tenth of that
 
 
 @dataclass
@@ -58,6 +61,30 @@ def time_steps(
     if synchronize:
         synchronize()
     return (time.perf_counter() - start_s) / count, (page_faults() - before) / count
+
+
+def may_take(spent_s: float, run: Callable[[], Any]) -> bool:
+    """Return whether Python runs so many lines in ``run`` that it may take so many seconds by itself.
+
+    With fewer lines, most of that time lies in what they call.
+    """
+    needed = math.ceil(spent_s / LINE_S)
+    counted = 0
+
+    def count_line(*_: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        if counted >= needed:
+            sys.settrace(None)
+        return count_line
+
+    before = sys.gettrace()
+    sys.settrace(count_line)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return counted >= needed
 
 
 def repeat_pass(run: Callable[[], _Pass], step_s: float, most: int, most_s: float) -> list[_Pass]:

@@ -6,12 +6,13 @@ A profiler of functions sees no operators: ``a * b`` calls none. So the arrays t
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
-from accelbench.frameworks.tree import tree_map
+from accelbench.frameworks.tree import tree_leaves, tree_map
 
 # Methods that another function of NumPy's does not do, and those that only look at an array in another way.
 METHODS = (
@@ -125,6 +126,38 @@ def watch(name: str, function: Callable[..., Any], recorder: Recorder) -> Callab
         return recorder.call(name, function, arguments, named)
 
     return watched
+
+
+class PlainArrays:
+    """Remembers the arrays without a recorder that enter recorded operations, or that a step returns.
+
+    What was done to make them was not recorded. The program's own ones live on after a step.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[int, weakref.ref[np.ndarray]] = {}
+        self._has_lost = False
+
+    def note(self, *values: Any) -> None:
+        """Remember the arrays without a recorder among values, however nested."""
+        for part in tree_leaves(values):
+            if isinstance(part, np.ndarray) and not isinstance(part, RecordingArray):
+                owner = owner_of(part)
+                known = self._owners.get(id(owner))
+                self._has_lost = self._has_lost or (known is not None and known() is None)
+                self._owners[id(owner)] = weakref.ref(owner)
+
+    @property
+    def were_made(self) -> bool:
+        """Whether the step made one of them. It holds once the step is over and its output is gone."""
+        return self._has_lost or any(each() is None for each in self._owners.values())
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that owns an array's memory."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def call_plain(function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:

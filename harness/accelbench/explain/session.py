@@ -158,7 +158,7 @@ def _explain(
         if request.workload.is_program or ABLATION.name not in levels
     ]
     report(f"taking {len(planned)} parts off it, one at a time")
-    parts, remedies = [skip_part(*part) for part in planned], list[StepPart]()
+    parts, again, remedies = [skip_part(*part) for part in planned], list[StepPart](), list[StepPart]()
     item_j: float | None = None
     most_s = start_s + LONGEST * request.budget_s - time.monotonic()
     limit = TimeLimit(most_s)
@@ -167,20 +167,22 @@ def _explain(
             with limit:
                 left_s = end_s - time.monotonic()
                 if planned:
-                    parts = measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile))
+                    measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile), into=parts, latest_s=end_s)
                 tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if not tries and (unsure := _list_open(planned, parts)):
                     report(f"taking {len(unsure)} of them off again, which the pairs leave open")
-                    again = measure(unsure, PARTS_SHARE * (end_s - time.monotonic()), items=_choose_items(profile))
+                    left_s = end_s - time.monotonic()
+                    measure(unsure, PARTS_SHARE * left_s, items=_choose_items(profile), into=again)
                     parts = _replace_parts(parts, again)
                     tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if tries:
                     report(f"trying {len(tries)} things that may help")
-                    remedies = measure(tries, end_s - time.monotonic())
+                    measure(tries, end_s - time.monotonic(), into=remedies)
                 item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
         if not limit.is_over:
             raise
+    parts = _replace_parts(parts, again)
     return Explanation(
         workload=request.workload.name,
         unit=request.workload.unit,
@@ -336,6 +338,7 @@ class PairedMeasurement:
 
     def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
         self.item_s: float | None = None
+        self._late_s = 0.0  # that an arm took in the last trial beyond what was planned
         self._profile, self._pool, self._on_progress = profile, pool, on_progress
         self._is_program = request.workload.is_program
         work = request.workload
@@ -354,23 +357,54 @@ class PairedMeasurement:
             self._trial = replace(self._trial, workload=work, techniques=(technique,))
 
     def __call__(
-        self, parts: Sequence[tuple[str, Levels]], budget_s: float, *, items: float | None = None
+        self,
+        parts: Sequence[tuple[str, Levels]],
+        budget_s: float,
+        *,
+        items: float | None = None,
+        into: list[StepPart] | None = None,
+        latest_s: float | None = None,
     ) -> list[StepPart]:
-        """Measure each part in pairs; the last ones are skipped if ``budget_s`` seconds are too short for all.
+        """Measure each part in pairs in ``budget_s`` seconds.
 
-        An iteration has as many ``items`` as in the profile, unless others are named.
+        The last ones are skipped if they would not be over at ``latest_s`` on the monotonic clock, which is the end of
+        the budget if it is not named.
+
+        An iteration has as many ``items`` as in the profile, unless others are named. What is returned is ``into``, if
+        that is given: it has all parts, skipped ones among them, and each in its place as soon as it is measured.
 
         Raises:
             Unavailable: the program itself does not run.
         """
+        found = [] if into is None else into
+        found[:] = [skip_part(*part) for part in parts]
         items = items or self._profile.items
         needed_s = 2 * PAIRS * self._profile.seconds * items / self._profile.items
-        most = max(1, int(budget_s / OVERHEAD / needed_s) - 1)
-        skipped = [skip_part(*part) for part in parts[most:]]
-        parts = parts[:most]
+        end_s, place = time.monotonic() + budget_s, 0
+        while place < len(parts):
+            # The very first part has a trial of its own, which shows what an arm takes beyond what was planned. Where
+            # the time is up in a later trial, the results of this one are kept.
+            start_s, is_first = time.monotonic(), self.item_s is None
+            room = int(((latest_s or end_s) - start_s) / (OVERHEAD * max(LEAST_S, needed_s) + self._late_s)) - 1
+            if room < 1 and not is_first:
+                break
+            group = parts[place : place + (1 if is_first else room)]
+            arms_left = len(parts) - place + (2 if is_first and len(parts) > 1 else 1)
+            each_s = ((end_s - start_s) / arms_left - self._late_s) / OVERHEAD
+            each_s = max(LEAST_S, needed_s, min(MOST_S, each_s))
+            found[place : place + len(group)] = self._measure_group(group, each_s, items)
+            self._late_s = max(0.0, (time.monotonic() - start_s) / (len(group) + 1) - OVERHEAD * each_s)
+            place += len(group)
+        return found
+
+    def _measure_group(self, parts: Sequence[tuple[str, Levels]], each_s: float, items: float) -> list[StepPart]:
+        """Return the parts as one trial shows them, in which each arm is timed for ``each_s`` seconds.
+
+        Raises:
+            Unavailable: the program itself does not run, and has not run before.
+        """
         baseline = baseline_of([*parts])
         arms = (baseline, *({**baseline, **levels} for _, levels in parts))
-        each_s = max(LEAST_S, needed_s, min(MOST_S, budget_s / OVERHEAD / len(arms)))
         plan = replace(
             self._trial.plan,
             budget_s=each_s,
@@ -382,17 +416,21 @@ class PairedMeasurement:
             prices=False,
             visit=1,  # the passes of a first visit measure what is no time
         )
-        setting = replace(self._trial.setting, items=items) if self._is_program else self._trial.setting
+        setting = self._trial.setting
+        if self._is_program:
+            setting = replace(setting, items=items, compares_outputs=self._profile.repeats)
         trial = replace(self._trial, arms=arms, plan=plan, setting=setting)
         measured = self._pool.measure(trial, on_progress=self._on_progress)
         own = measured.arms[0]
         if own.outcome != "measured" or own.timing is None:
             name = "your program" if self._is_program else self._trial.workload
-            raise Unavailable(f"{name} was not measured: {own.outcome}: {own.reason}")
+            why = f"{name} was not measured: {own.outcome}: {own.reason}"
+            if self.item_s is None:
+                raise Unavailable(why)
+            return [replace(skip_part(*part), reason=why) for part in parts]
         if self.item_s is None:
             self.item_s = own.timing.median_s / (own.items or items)
-        found = [read_part(name, levels, arm) for (name, levels), arm in zip(parts, measured.arms[1:], strict=True)]
-        return [*found, *skipped]
+        return [read_part(name, levels, arm) for (name, levels), arm in zip(parts, measured.arms[1:], strict=True)]
 
     def count_energy(self, remedies: Sequence[StepPart], end_s: float) -> tuple[float | None, list[StepPart]]:
         """Return the joules of an item of the program as it stands, and the remedies that help with theirs.

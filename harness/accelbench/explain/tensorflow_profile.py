@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_levels
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
-from accelbench.workloads.tensorflow.model_fit import FittedProgram
+from accelbench.workloads.tensorflow.model_fit import FittedProgram, inputs_of
 from accelbench.workloads.tensorflow.user_program import FitOptions, train_program
 
 PASSES = 5
@@ -33,6 +33,7 @@ LONGEST_S = 6.0  # of the passes under the profiler
 WAITING = ("IteratorGetNextOp::DoCompute", "MakeIterator::RootDataset")  # events in which a step waits for a batch
 OPERATOR = re.compile(r"[^:]+:(?P<type>\w+)")  # its name in the graph, and its type
 PIPELINE = "tf_data"  # begins the names of threads that prepare batches
+TRANSFORMATIONS = {"map": "MapDataset", "parallel map": "ParallelMapDataset", "cache": "CacheDataset"}
 PICOSECONDS, NANOSECONDS = 1e12, 1e9  # in a second
 BLIND = "TensorFlow shows no operations and bytes, and nothing within what XLA compiled; operators may overlap"
 
@@ -58,6 +59,7 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
     """
     probe = FittedProgram(build, seed=setting.seed)
     size, most = probe.facts.batch_size, probe.facts.most_items
+    pipeline = tuple(_list_transformations(probe)) if probe.facts.has_dataset else None
     optimizer = type(probe.model.optimizer).__name__ if probe.program.learns else ""
     probe.close()
     arm = apply_levels("tensorflow", levels, lambda **options: train_program(build, setting, FitOptions(**options)))
@@ -68,9 +70,19 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
         batches=max(1.0, found.items / size) if size else 1.0,
         batch_size=size,
         most=most,
+        pipeline=pipeline,
+        repeats=not arm.ignore_output,
         optimizer=optimizer,
         is_epoch=bool(most and size and found.items > most - size),
     )
+
+
+def _list_transformations(fitted: FittedProgram) -> Iterator[str]:
+    """Yield what a program's data set does, by the names that a profile's pipeline has."""
+    kinds = {type(each).__name__.lstrip("_") for each in inputs_of(fitted.program.data)}
+    yield from (name for name, kind in TRANSFORMATIONS.items() if kind in kinds)
+    if fitted.facts.prefetch is not None:  # at its end
+        yield "prefetch"
 
 
 def _profile_arm(arm: Arm) -> Profile:

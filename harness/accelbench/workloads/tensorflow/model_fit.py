@@ -111,7 +111,7 @@ class FittedProgram:
         variables = list(self.model.variables)
         if self.program.learns:
             self.model.optimizer.build(self.model.trainable_variables)
-            variables += [variable for optimizer in _optimizers_of(self.model) for variable in optimizer.variables]
+            variables += [variable for optimizer in optimizers_of(self.model) for variable in optimizer.variables]
         self._seeds = generators  # as they were before the data set was read
         states = {id(state) for state, _ in generators}
         self._initial = InitialState(each for each in variables if id(each) not in states)
@@ -131,7 +131,7 @@ class FittedProgram:
                 self.model(inputs)
             except NotImplementedError:
                 is_callable = False
-        is_known = all(each.built or each is self.model.optimizer for each in _optimizers_of(self.model))
+        is_known = all(each.built or each is self.model.optimizer for each in optimizers_of(self.model))
         if self.program.learns and not (is_callable and is_known):
             self.model.fit(self._data.take(1, 1, FitOptions()).data, shuffle=False, verbose=0)
 
@@ -240,7 +240,7 @@ class FittedProgram:
         )
 
 
-def _optimizers_of(model: Any) -> list[Any]:
+def optimizers_of(model: Any) -> list[Any]:
     """Return the model's optimizers, of which one with its own ``train_step`` may have several."""
     held = [model.optimizer] if model.compiled else []
     for value in vars(model).values():
@@ -441,20 +441,20 @@ def _items_in(batch: Any) -> int:
     return int(leaf.nrows() if isinstance(leaf, tf.RaggedTensor) else leaf.shape[0])
 
 
-def _inputs_of(dataset: Any) -> Iterator[Any]:
+def inputs_of(dataset: Any) -> Iterator[Any]:
     """Yield a data set and those from which it is made."""
     yield dataset
     for each in getattr(dataset, "_inputs", tuple)():  # TensorFlow offers no other way to see them
-        yield from _inputs_of(each)
+        yield from inputs_of(each)
 
 
 def _caches(dataset: Any) -> bool:
-    return any("CacheDataset" in type(each).__name__ for each in _inputs_of(dataset))
+    return any("CacheDataset" in type(each).__name__ for each in inputs_of(dataset))
 
 
 def _prefetch_of(dataset: Any) -> int | str | None:
     """Return how many batches a data set prefetches at its end."""
-    for each in _inputs_of(dataset):
+    for each in inputs_of(dataset):
         if "PrefetchDataset" in type(each).__name__:
             size = int(getattr(each, "_buffer_size", tf.data.AUTOTUNE))
             return "autotune" if size == tf.data.AUTOTUNE else size
