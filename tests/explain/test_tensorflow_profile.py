@@ -218,9 +218,9 @@ def build_from_a_generator():
     def batches():
         rng = np.random.default_rng()
         while True:
-            yield rng.random((16, 16), np.float32), np.arange(16) % 2
+            yield 100 * rng.random() * rng.random((16, 16), np.float32), np.arange(16) % 2
 
-    types = (tf.TensorSpec((16, 16), tf.float32), tf.TensorSpec((16,), tf.int64))
+    types = (tf.TensorSpec((16, 16), tf.float64), tf.TensorSpec((16,), tf.int64))
     data = tf.data.Dataset.from_generator(batches, output_signature=types)
     return KerasProgram(model=build().model, data=data, batches=2)
 
