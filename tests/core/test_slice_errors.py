@@ -124,3 +124,51 @@ def test_a_reason_without_the_outputs_names_no_slice() -> None:
     assert find_excess_error(0.5, 0.1, "the baseline's") == reason(
         "too-far", expected="the baseline's", error=0.5, tolerance=0.1
     )
+
+
+def described(output: list[np.ndarray], expected: list[np.ndarray]) -> str:
+    error = relative_error(output, expected)
+    return str(find_excess_error(error, 1e-4, "the baseline's", (output, expected)) or "")
+
+
+def scalars(*values: float) -> list[np.ndarray]:
+    return [np.asarray(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (scalars(1, 4, 9), [np.array([1.0, 4, 9])]),
+        (scalars(1, 4, 9, 16), [np.array([[1.0, 4], [9, 16]])]),
+        ([np.ones(3), np.ones(3)], [np.ones((2, 3))]),
+        ([np.array([1.0, 2]), np.array([3.0, 4])], [np.array([1.0, 2, 3, 4])]),  # complex numbers
+        ([*scalars(1, 2), np.ones(5)], [np.array([1.0, 2]), np.ones(5)]),
+        (scalars(7), [np.array([7.0])]),
+    ],
+)
+def test_a_list_of_numbers_equals_the_array_of_them(output: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    assert relative_error(output, expected) == relative_error(expected, output) == 0
+    wrong = [*output[:-1], output[-1] * 2]
+    assert relative_error(wrong, expected) > 0.1
+    assert relative_error(expected, wrong) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "difference"),
+    [
+        ([np.ones((3, 1))], [np.ones(3)], "the output has the shape (3, 1), and the baseline's has the shape (3,)"),
+        ([np.ones(3)], [np.ones((1, 3))], "the output has the shape (3,), and the baseline's has the shape (1, 3)"),
+        (scalars(1, 2), [np.ones(3)], "the output has 2 values, and the baseline's has the shape (3,)"),
+        ([np.ones(2)] * 2, [np.ones((3, 2))], "the output has 2 arrays, and the baseline's has the shape (3, 2)"),
+        (
+            [np.ones(2), np.ones(3)],
+            [np.ones(2)] * 2,
+            "output[1] has the shape (3,), and the baseline's has the shape (2,)",
+        ),
+        (scalars(1, 2), scalars(1, 2, 3), "the output has 2 values, and the baseline's has 3 values"),
+        ([np.ones(0)], scalars(1), "the output has the shape (0,), and the baseline's has the shape ()"),
+    ],
+)
+def test_other_shapes_are_named(output: list[np.ndarray], expected: list[np.ndarray], difference: str) -> None:
+    assert relative_error(output, expected) == math.inf
+    assert described(output, expected) == difference

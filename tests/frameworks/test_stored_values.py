@@ -1,5 +1,8 @@
 """What an output holds in memory is read past its containers' own methods; what computes when it is read is refused."""
 
+import datetime as dt
+import enum
+from collections import OrderedDict, UserDict
 from typing import Any
 
 import numpy as np
@@ -8,9 +11,10 @@ import pytest
 import scipy.sparse
 import torch
 
+from accelbench.core import DeferredOutput
 from accelbench.errors import LazyOutput
 from accelbench.frameworks import load
-from accelbench.frameworks.tree import tree_map
+from accelbench.frameworks.tree import tree_leaves, tree_map
 
 framework = load("torch")
 
@@ -90,3 +94,34 @@ def test_integers_that_float64_cannot_hold_keep_their_digits() -> None:
 def test_a_named_tuple_keeps_its_names_when_its_parts_are_changed() -> None:
     extremes = torch.tensor([[1.0, 2.0]]).max(1)
     assert tree_map(extremes, lambda part: part + 1).values.tolist() == [3]
+
+
+class Colour(enum.Enum):
+    """Keys that cannot be sorted."""
+
+    RED = 1
+    BLUE = 2
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["b", "a"],
+        [10, 9, 2.5, True],
+        ["b", 1, None, ("b", 2), ("b", None), b"c", Colour.RED, Colour.BLUE],
+        [frozenset("ab"), frozenset("a"), frozenset("b")],
+        [dt.date(2026, 1, 10), dt.date(2026, 1, 9)],
+    ],
+)
+@pytest.mark.parametrize(
+    "container", [dict, OrderedDict, UserDict, lambda pairs: [dict(pairs)], lambda pairs: DeferredOutput(lambda: pairs)]
+)
+def test_equal_dictionaries_are_read_alike_in_any_order(keys: list[Any], container: Any) -> None:
+    pairs = {key: [place] for place, key in enumerate(keys)}
+    backwards = dict(reversed(pairs.items()))
+    assert lists(container(pairs)) == lists(container(backwards))
+    assert sorted(lists(container(pairs))) == [*range(len(keys))]
+
+
+def test_the_leaves_of_batches_and_parameters_keep_their_order() -> None:
+    assert [*tree_leaves({"b": 1, "a": 2})] == [1, 2]

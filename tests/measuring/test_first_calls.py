@@ -6,11 +6,13 @@ import gc
 import math
 import random
 import sys
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from fake_device import FakeClock, FakeDevice
 
@@ -552,3 +554,191 @@ def test_an_arm_that_works_only_in_the_first_call_of_each_copy_is_flagged(clock:
     )
     usual = accelbench.compare({"right": right(clock), "too": right(clock)}, budget_s=0.3)
     assert not any("first call" in each for each in usual.warnings)
+
+
+def compared(clock: FakeClock, baseline: Step, candidate: Step, **arguments: Any) -> compare.Comparison:
+    """Compare two callables, each of whose calls takes a millisecond."""
+
+    def timed(step: Step) -> Step:
+        return lambda: (clock.advance(1e-3), step())[1]
+
+    arms = {"baseline": timed(baseline), "candidate": timed(candidate)}
+    return accelbench.compare(arms, budget_s=0.1, **arguments)
+
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})
+MIXED: dict[Any, Any] = {"a": 1.0, 2: 2.0, None: 3.0, ("b", 1): 4.0}
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate"),
+    [
+        ({"x": 1.0, "y": [2.0]}, {"y": [2.0], "x": 1.0}),
+        ([{"x": {"a": 1.0, "b": 2.0}}], [{"x": {"b": 2.0, "a": 1.0}}]),
+        (MIXED, dict(reversed(MIXED.items()))),
+        ({0.3: 1.0, 0.5: 2.0}, {0.5: 2.0, 0.1 + 0.2: 1.0}),
+        (TABLE, TABLE.copy()),
+        (TABLE["x"], TABLE["x"].to_numpy()),
+        (TABLE["x"], TABLE["x"].rename("z")),
+        (pd.Series([1.0], [0.3]), pd.Series([1.0], [0.1 + 0.2])),
+        (pd.Series([1.0], pd.period_range("2026", periods=1)), pd.Series([1.0], pd.period_range("2026", periods=1))),
+        ([1.0, 4.0, 9.0], np.array([1.0, 4.0, 9.0])),
+        (np.array([[1j, 2.0]]), [[1j, 2 + 0j]]),
+        ([["a", "b"], ["c", "d"]], np.array([["a", "b"], ["c", "d"]])),
+    ],
+)
+def test_equal_outputs_in_other_containers_have_a_speed(clock: FakeClock, baseline: Any, candidate: Any) -> None:
+    found = compared(clock, lambda: baseline, lambda: candidate)
+    assert found["candidate"].verdict == "same", found["candidate"].reason
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "reason"),
+    [
+        (
+            {"x": 1.0, "y": 2.0},
+            {"p": 1.0, "q": 2.0},
+            "the output lacks the keys 'x' and 'y' of the baseline's, and has the keys 'p' and 'q' instead",
+        ),
+        ([{"x": 1.0}], [{"x": 1.0, "y": None}], "the output has the key 'y', and the baseline's has not"),
+        ({1: 1.0, "a": 2.0}, {2: 1.0, "a": 2.0}, "the output lacks the key 1 of the baseline's, and has the key 2"),
+        ({1000: 1.0}, {1001: 1.0}, "the output lacks the key 1000 of the baseline's"),
+        (
+            TABLE,
+            TABLE.rename(columns={"y": "z"}),
+            "the output lacks the column 'y' of the baseline's, and has the column 'z' instead",
+        ),
+        (TABLE, TABLE.set_index(pd.Index([7, 8])), "the output has another index than the baseline's"),
+        (TABLE["x"], TABLE["x"].set_axis(["a", "b"]), "the output has another index than the baseline's"),
+        (
+            {"x": 1.0, "y": 2.0},
+            (1.0, 2.0),
+            "the output has a tuple where the baseline's has a dict; return the same",
+        ),
+        (
+            np.array([(1.0, 2.0)], [("x", float), ("y", float)]),
+            np.array([(1.0, 2.0)], [("x", float), ("z", float)]),
+            "the output lacks the field 'y' of the baseline's",
+        ),
+    ],
+)
+def test_other_keys_columns_and_index_are_another_output(
+    clock: FakeClock, baseline: Any, candidate: Any, reason: str
+) -> None:
+    found = compared(clock, lambda: baseline, lambda: candidate)["candidate"]
+    assert found.verdict is None
+    assert found.reason.startswith(reason)
+    assert "tolerance" not in found.reason
+
+
+def test_other_keys_are_seen_where_outputs_go_on_from_the_last_state(clock: FakeClock) -> None:
+    def counting(name: str) -> Step:
+        state = np.zeros(1)
+
+        def step() -> dict[str, float]:
+            state[0] += 1
+            return {name: float(state[0])}
+
+        return step
+
+    assert compared(clock, counting("x"), counting("x"))["candidate"].verdict == "same"
+    assert "lacks the key 'x'" in compared(clock, counting("x"), counting("y"))["candidate"].reason
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        (np.ones((3, 1)), "the output has the shape (3, 1), and the baseline's has the shape (3,)"),
+        ([1.0, 1.0], "the output has 2 values, and the baseline's has the shape (3,)"),
+        (["a", "b", "c"], "the output differs from the baseline's by inf relative"),
+    ],
+)
+def test_no_tolerance_is_offered_where_none_would_help(clock: FakeClock, candidate: Any, reason: str) -> None:
+    found = compared(clock, lambda: np.ones(3), lambda: candidate)["candidate"]
+    assert found.reason.startswith(reason)
+    assert "tolerance=" not in found.reason
+    assert "tolerance= allows more" in compared(clock, lambda: np.ones(3), lambda: np.ones(3) * 2)["candidate"].reason
+
+
+SHUFFLED = random.Random(1).sample(range(1000), 100)
+
+
+def sorted_in_place(data: list[int]) -> list[int]:
+    data.sort()
+    return data
+
+
+def emptied(data: Any) -> int:
+    total = 0
+    while data:
+        total += data.popitem()[1] if isinstance(data, dict) else data.pop()
+    return total
+
+
+def warnings_of_changes(found: compare.Comparison) -> list[str]:
+    return [each for each in found.warnings if "that it holds" in each]
+
+
+@pytest.mark.parametrize("by_value", [True, False])
+def test_a_callable_that_changes_its_data_is_named_with_the_way_out(clock: FakeClock, by_value: bool) -> None:
+    data = SHUFFLED.copy()
+    (warning,) = warnings_of_changes(
+        compared(clock, lambda: sorted(data), functools.partial(sorted_in_place, data), by_value=by_value)
+    )
+    assert warning == (
+        "'candidate' changes the list that it holds, so its timed calls work on what earlier calls left: let every arm "
+        "copy the data inside its function, or make fresh data there"
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SHUFFLED,
+        dict.fromkeys(range(9), 1),
+        deque(SHUFFLED),
+        {*SHUFFLED},
+        bytearray(SHUFFLED[0] % 256 for _ in range(9)),
+        [5],
+    ],
+)
+def test_emptied_containers_are_seen_in_the_baseline_too(clock: FakeClock, data: Any) -> None:
+    held = type(data)(data)
+    found = compared(clock, lambda: emptied(held), lambda: 1, tolerance=None)
+    assert warnings_of_changes(found)[0].startswith(f"'baseline' changes the {type(data).__name__} that it holds")
+
+
+def test_data_that_a_rebuilt_arm_changes_are_seen(clock: FakeClock) -> None:
+    def prepare(step: Callable[[list[int]], Any]) -> Step:
+        data = SHUFFLED.copy()
+        return lambda: (clock.advance(1e-3), step(data))[1]
+
+    arms = {"copies": functools.partial(prepare, sorted), "in place": functools.partial(prepare, sorted_in_place)}
+    (warning,) = warnings_of_changes(accelbench.compare(arms, budget_s=0.1, rebuild=True))
+    assert warning.startswith("'in place' changes the list")
+
+
+class Particle:
+    """An object that cannot be pickled."""
+
+    def __reduce__(self) -> str:
+        raise TypeError
+
+
+def test_honest_callables_are_not_said_to_change_their_data(clock: FakeClock) -> None:
+    room, arrays, cache, log = [0] * 100, [np.zeros(3), np.ones(3)], dict[int, int](), list[int]()
+    recent = {"a": 1, "b": 2}
+    unknown, large = [Particle()], [1.5] * 4_000_000 + [0]
+
+    def writes() -> list[int]:
+        room[:] = sorted(SHUFFLED)
+        arrays.reverse()
+        arrays[0][:] = 7
+        cache[1] = 2
+        log.append(1)
+        recent["a"] = recent.pop("a")  # moves it to the end
+        unknown.append(unknown[0])
+        large.reverse()
+        return room
+
+    assert not warnings_of_changes(compared(clock, lambda: sorted(SHUFFLED.copy()), writes, by_value=False))

@@ -49,6 +49,8 @@ class OutputError:
 def relative_error(output: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
     """Return the relative error of an output, over all or in its worst slice; infinite where shapes differ.
 
+    A list of numbers, or of arrays, has the shape of the array with which it is compared, if that has as many.
+
     That is :attr:`OutputError.relative` of :func:`measure_error`.
     """
     return measure_error(output, expected).relative
@@ -69,9 +71,9 @@ def measure_error(output: Sequence[np.ndarray], expected: Sequence[np.ndarray]) 
     that is proportional to each slice is allowed, and so is rounding spread evenly over all, as a Fourier transform
     does it.
     """
-    if list(map(np.shape, output)) != list(map(np.shape, expected)):
+    pairs = _pairs_of(output, expected)
+    if pairs is None:
         return OutputError(over_all=math.inf)
-    pairs = [(np.asarray(array), np.asarray(reference)) for array, reference in zip(output, expected, strict=True)]
     errors = [
         _error_of(array, reference, f"output[{number}]" if len(pairs) > 1 else "output")
         for number, (array, reference) in enumerate(pairs)
@@ -83,6 +85,45 @@ def measure_error(output: Sequence[np.ndarray], expected: Sequence[np.ndarray]) 
         allowance=worst.allowance,
         place=worst.place,
     )
+
+
+def _pairs_of(
+    output: Sequence[np.ndarray], expected: Sequence[np.ndarray]
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return the arrays that are compared, in which lists became arrays like the other's; None where shapes differ."""
+    if list(map(np.shape, output)) == list(map(np.shape, expected)):
+        return [(np.asarray(array), np.asarray(reference)) for array, reference in zip(output, expected, strict=True)]
+    pairs = []
+    place = other = 0
+    while place < len(output) and other < len(expected):
+        array, reference = np.asarray(output[place]), np.asarray(expected[other])
+        count, count_of_other = _parts_for(array, reference) or 1, _parts_for(reference, array) or 1
+        array, reference = (
+            _joined(output[place : place + count], reference.shape),
+            _joined(expected[other : other + count_of_other], array.shape),
+        )
+        if array.shape != reference.shape:
+            return None
+        pairs.append((array, reference))
+        place, other = place + count, other + count_of_other
+    return pairs if place == len(output) and other == len(expected) else None
+
+
+def _parts_for(part: np.ndarray, whole: np.ndarray) -> int:
+    """Return how many parts of one shape, such as numbers or rows, make the whole; 0 if they cannot."""
+    if not part.ndim:
+        return whole.size if whole.ndim else 0
+    count = whole.size // part.size if part.size else 0
+    is_row = part.ndim < whole.ndim and whole.shape[-part.ndim :] == part.shape
+    is_complex = part.shape == (2,) and whole.size > 2 and whole.shape[-1] % 2 == 0  # a number as a pair
+    return count if count > 1 and (is_row or is_complex) else 0
+
+
+def _joined(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """Return parts of one shape, which have as many elements in all, as an array of this shape; else the first part."""
+    is_whole = len({np.shape(part) for part in parts}) == 1 and sum(map(np.size, parts)) == math.prod(shape)
+    is_list = len(parts) > 1 or not np.ndim(parts[0])
+    return np.stack(parts).reshape(shape) if is_whole and is_list else np.asarray(parts[0])
 
 
 def _error_of(array: np.ndarray, reference: np.ndarray, name: str) -> OutputError:
@@ -215,10 +256,12 @@ def _low_median(values: np.ndarray) -> float:
 def find_excess_error(error: float, tolerance: float, expected: str, outputs: Outputs | None = None) -> Reason | None:
     """Return a reason if an output's relative error to what was ``expected`` is larger than the tolerance.
 
-    With the ``outputs`` of which this is the error, the reason names the slice that is wrong.
+    With the ``outputs`` of which this is the error, the reason names the slice that is wrong, or shapes that differ.
     """
     if error <= tolerance:
         return None
+    if outputs and _pairs_of(*outputs) is None:
+        return reason("message", message=_describe_shapes(*outputs, expected))
     found = measure_error(*outputs) if outputs else OutputError(over_all=error)
     if found.place and found.over_all <= tolerance < found.relative:
         return reason(
@@ -230,6 +273,25 @@ def find_excess_error(error: float, tolerance: float, expected: str, outputs: Ou
             over_all=found.over_all,
         )
     return reason("too-far", expected=expected, error=error, tolerance=tolerance)
+
+
+def _describe_shapes(output: Sequence[np.ndarray], reference: Sequence[np.ndarray], expected: str) -> str:
+    """Return in a sentence how the shapes of an output differ from those that were ``expected``."""
+    name, shapes = "the output", (_describe_shape(output), _describe_shape(reference))
+    if 1 < len(output) == len(reference):
+        place = next(place for place, pair in enumerate(zip(output, reference, strict=True)) if _differ(*pair))
+        name, shapes = f"output[{place}]", (_describe_shape([output[place]]), _describe_shape([reference[place]]))
+    return f"{name} has {shapes[0]}, and {expected} has {shapes[1]}"
+
+
+def _differ(array: np.ndarray, reference: np.ndarray) -> bool:
+    return np.shape(array) != np.shape(reference)
+
+
+def _describe_shape(arrays: Sequence[np.ndarray]) -> str:
+    if len(arrays) == 1:
+        return f"the shape {np.shape(arrays[0])}"
+    return f"{len(arrays)} {'arrays' if any(map(np.ndim, arrays)) else 'values'}"
 
 
 def find_distance(output: Any, reference: Any, tolerance: float, expected: str) -> Reason | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import sys
 from collections import UserDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,10 +38,13 @@ def stored_leaves(value: Any) -> Iterator[Any]:
     built-in type does, past methods that a derived type overrides and that may compute. A ``DeferredOutput`` is read,
     since it says that it was not. What is no container is a leaf; None counts as empty.
 
+    The values of a dictionary come in the order of its keys, so that equal dictionaries have equal leaves. Keys of
+    several types are ordered by type first. A dictionary that is a dataclass too keeps the order of its fields.
+
     Raises:
         LazyOutput: a dataclass computes a field when it is read.
     """
-    parts = _stored_parts(value)
+    parts = stored_parts(value)
     if parts is not None:
         for part in parts:
             yield from stored_leaves(part)
@@ -48,12 +52,13 @@ def stored_leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _stored_parts(value: Any) -> Sequence[Any] | None:
+def stored_parts(value: Any) -> Sequence[Any] | None:
     """Return what a container holds, None for anything else, such as what only calls itself one."""
     if value.__class__ is not type(value):
         return None
-    if isinstance(value, dict):
-        return list(dict.values(value))
+    if (mapping := _stored_mapping(value)) is not None:
+        keys = list(dict.keys(mapping))
+        return [dict.__getitem__(mapping, key) for key in (keys if _has_fields(value) else _keys_in_order(keys))]
     if isinstance(value, tuple):
         return list(tuple.__iter__(value))
     if isinstance(value, list):
@@ -64,17 +69,70 @@ def _stored_parts(value: Any) -> Sequence[Any] | None:
         return [np.fromiter(_in_order(frozenset(value)), dtype=object, count=len(frozenset(value)))]
     if isinstance(value, _VIEWS):
         return [*value]
-    if type(value) is DeferredOutput:
-        return list(value.values())
-    if isinstance(value, UserDict):
+    if isinstance(value, UserDict):  # whose data are no dictionary
         return [vars(value).get("data")]
-    if isinstance(value, SimpleNamespace):
-        return list(vars(value).values())
     if isinstance(value, np.ndarray | np.void):
         return _parts_of_array(np.asarray(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _has_fields(value):
         return [_stored_field(value, field.name) for field in dataclasses.fields(value)]
     return _parts_of_library(value)
+
+
+def stored_labels(value: Any) -> dict[str, Any]:
+    """Return the names by which a container holds its parts: "keys", "fields", or a table's "columns" and "index".
+
+    They are empty for a container without names, and for what is no container.
+    """
+    if value.__class__ is not type(value):
+        return {}
+    if (mapping := _stored_mapping(value)) is not None:
+        return {"keys": list(dict.keys(mapping))}
+    if isinstance(value, np.ndarray | np.void):
+        return {"fields": list(value.dtype.names)} if value.dtype.names else {}
+    read = _reader_of(value, _LABELS)
+    return read(value) if read else {}
+
+
+def _stored_mapping(value: Any) -> dict[Any, Any] | None:
+    """Return the dictionary in which a mapping or a namespace holds its parts, None for anything else."""
+    if isinstance(value, dict):
+        return value
+    if type(value) is DeferredOutput:
+        return dict(value)
+    if isinstance(value, UserDict):
+        data = vars(value).get("data")
+        return data if isinstance(data, dict) else None
+    return vars(value) if isinstance(value, SimpleNamespace) else None
+
+
+def _has_fields(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _keys_in_order(keys: list[Any]) -> list[Any]:
+    """Return keys in an order that depends on their values only, as far as their types show these."""
+    if {type(key) for key in keys} <= {str}:
+        return sorted(keys)
+    return sorted(keys, key=_rank)
+
+
+def _rank(key: Any) -> tuple[Any, ...]:
+    """Return what orders a key among keys of any types: equal keys have equal ranks."""
+    if isinstance(key, str):
+        return "text", str.__str__(key)
+    if isinstance(key, bytes):
+        return "bytes", bytes(key)
+    if isinstance(key, bool | int | float | np.bool_ | np.integer | np.floating):
+        number = key if isinstance(key, int) else key.item() if isinstance(key, np.generic) else float(key)
+        return ("number", number) if number == number else ("not a number",)
+    if isinstance(key, dt.date):
+        return "date", key.isoformat()
+    if isinstance(key, tuple):
+        return "tuple", tuple(map(_rank, tuple.__iter__(key)))
+    if isinstance(key, frozenset):
+        return "set", tuple(sorted(map(_rank, frozenset.__iter__(key))))
+    shows_value = any("__repr__" in vars(base) for base in type(key).__mro__[:-1])  # that of object shows an address
+    return "", type(key).__name__, repr(key) if shows_value else ""
 
 
 def _parts_of_library(value: Any) -> list[Any] | None:
@@ -83,11 +141,16 @@ def _parts_of_library(value: Any) -> list[Any] | None:
     The libraries are not imported. A table comes by columns, a sparse matrix by its rows in order: where they begin,
     the columns, and the values.
     """
+    read = _reader_of(value, _READERS)
+    return read(value) if read else None
+
+
+def _reader_of(value: Any, readers: Mapping[tuple[str, str], Callable[[Any], Any]]) -> Callable[[Any], Any] | None:
+    """Return the function for a value's type, named by package and name; the type must be the library's own."""
     for base in type(value).__mro__:
-        package = base.__module__.partition(".")[0]
-        read = _READERS.get((package, base.__name__))
+        read = readers.get((base.__module__.partition(".")[0], base.__name__))
         if read and getattr(sys.modules.get(base.__module__), base.__name__, None) is base:
-            return read(value)
+            return read
     return None
 
 
@@ -119,6 +182,12 @@ _READERS = {
     ("pyarrow", "Array"): lambda column: [column.to_numpy(zero_copy_only=False)],
     ("scipy", "_spbase"): _rows,
     ("transformers", "Cache"): _layers,
+}
+_LABELS: dict[tuple[str, str], Callable[[Any], dict[str, Any]]] = {
+    ("pandas", "DataFrame"): lambda table: {"columns": list(table.columns), "index": table.index.to_numpy()},
+    ("pandas", "Series"): lambda column: {"index": column.index.to_numpy()},
+    ("polars", "DataFrame"): lambda table: {"columns": list(table.columns)},
+    ("pyarrow", "Table"): lambda table: {"columns": list(table.column_names)},
 }
 
 

@@ -366,8 +366,7 @@ def _candidate(arm: ArmRecord, hint: str) -> CandidateResult:
     effect = arm.effect
     if arm.outcome != "measured" or effect is None:
         why = _explain(arm.reason) if arm.reason else ""
-        differs = arm.reason is not None and arm.reason.code in _DIFFERS
-        return CandidateResult(reason=why + (hint if differs else ""))
+        return CandidateResult(reason=why + (hint if arm.reason and _is_distance(arm.reason) else ""))
     return CandidateResult(
         speedup=effect.speedup,
         low=effect.low,
@@ -376,6 +375,11 @@ def _candidate(arm: ArmRecord, hint: str) -> CandidateResult:
         pairs=effect.pairs,
         builds=effect.builds,
     )
+
+
+def _is_distance(why: Reason) -> bool:
+    """Return whether a reason says how far an output is from the baseline's, which a larger tolerance would allow."""
+    return why.code in _DIFFERS and math.isfinite(float(str(why.values["error"])))
 
 
 def _explain(why: Reason) -> str:

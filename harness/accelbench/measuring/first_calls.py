@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import random
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from accelbench.errors import AccelbenchError, BadInput, LazyOutput
 from accelbench.frameworks import Framework, load
 from accelbench.frameworks.protocol import ADAPTERS, IN_USE_ONCE_IMPORTED
 from accelbench.frameworks.tree import tree_leaves
-from accelbench.measuring.callables import find_promise, held_values, packages_of
+from accelbench.measuring.callables import MOST_PARTS, find_promise, held_values, packages_of
 from accelbench.measuring.checks import output as check
 from accelbench.schema.reasons import Reason, first_line, reason
 from accelbench.schema.result import Outcome
@@ -24,6 +28,8 @@ from accelbench.schema.result import Outcome
 _TABLES = ("pandas", "pyarrow", "polars")  # packages whose objects hold their values, although they look like lazy ones
 # Frameworks whose devices work on after a call, and for which there is no adapter.
 _UNKNOWN_FRAMEWORKS = ("jax", "jaxlib", "mlx", "mxnet", "paddle", "taichi", "tinygrad", "pycuda", "pyopencl")
+_CONTAINERS = (dict, list, set, deque, bytearray)  # of Python, which a call may change
+MOST_BYTES = 16 * 2**20  # in the copies of what one callable holds, by which a change is found
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _VARIES = (
     "differs from call to call, as where it draws random numbers, goes on from its last state or has come to the end "
@@ -39,7 +45,8 @@ class ArmCalls:
     ``shown`` are the adapters of the arrays in its outputs, "numpy" for numbers; ``held`` those of what the callable
     holds, without NumPy's. ``outputs`` are what it returned, ``values`` the same on the host, read after each call, as
     far as it can be read; if it cannot, ``unreadable`` says why. ``promise`` says why the first output is no result.
-    ``error`` is what it raised. ``draws`` says whether it holds a generator of random numbers.
+    ``error`` is what it raised. ``draws`` says whether it holds a generator of random numbers. ``changed`` are the
+    types of the containers it holds that its first call changed.
     """
 
     items: float = 1
@@ -47,6 +54,7 @@ class ArmCalls:
     held: set[str] = field(default_factory=set)
     unknown: str = ""
     draws: bool = False
+    changed: list[str] = field(default_factory=list)
     step: Callable[[], Any] | None = None
     outputs: list[Any] = field(default_factory=list)
     values: list[list[np.ndarray]] = field(default_factory=list)
@@ -156,6 +164,7 @@ class _TryOut:
             self._refuse(name, calls)
         self._warn_of_unknown_frameworks()
         self._warn_of_other_dtypes()
+        self._warn_of_changed_data()
         copies = self._compare_copies()
         checked = self._choose_checked(copies)
         if self.compares and self.baseline in checked:
@@ -172,16 +181,22 @@ class _TryOut:
             warnings=tuple(self.warnings),
         )
 
-    def _call(self, build: Callable[[], Arm], times: int, seeding: Framework | None = None) -> ArmCalls:
-        """Build an arm and call it that often."""
+    def _call(
+        self, build: Callable[[], Arm], times: int, seeding: Framework | None = None, *, watches: bool = False
+    ) -> ArmCalls:
+        """Build an arm and call it that often; if it is watched, see whether the first call changes what it holds."""
         calls = ArmCalls()
         if seeding and self.seeds:
             seeding.seed(0)
         try:
             arm = build()
             calls.items, calls.step = arm.items, arm.step
+            held = _HeldData(arm.step) if watches else None
             for _ in range(times):
-                self._add_call(calls, arm.step())
+                output = arm.step()
+                if held and not calls.outputs:
+                    calls.changed = sorted(held.changed())
+                self._add_call(calls, output)
                 if calls.promise:
                     break
         except AccelbenchError:
@@ -192,7 +207,7 @@ class _TryOut:
 
     def _call_original(self, build: Callable[[], Arm], seeding: Framework) -> ArmCalls:
         """Call an arm twice, or once if its outputs are not compared, and look at what it holds."""
-        calls = self._call(build, 2 if self.compares else 1, seeding)
+        calls = self._call(build, 2 if self.compares else 1, seeding, watches=True)
         held = list(held_values(calls.step))
         packages = {package for value in held for package in packages_of(value)}
         calls.held = _adapters(packages) - {"numpy"}
@@ -275,6 +290,15 @@ class _TryOut:
                 found.setdefault(str(other), []).append(repr(name))
         self.warnings += [f"{' and '.join(names)}: {other}" for other, names in found.items()]
 
+    def _warn_of_changed_data(self) -> None:
+        for name, calls in self.calls.items():
+            if calls.changed and calls.is_done and name not in self.failures:
+                kinds = " and ".join(f"the {kind}" for kind in calls.changed)
+                self.warnings.append(
+                    f"{name!r} changes {kinds} that it holds, so its timed calls work on what earlier calls left: "
+                    "let every arm copy the data inside its function, or make fresh data there"
+                )
+
     def _dtypes(self, name: str) -> list[str]:
         """Return the dtypes of the arrays that an arm returned."""
         leaves = tree_leaves(self.calls[name].outputs[0])
@@ -317,6 +341,7 @@ class _TryOut:
         others = [name for name, each in self.calls.items() if each.items != calls.items and each.values]
         varying = [name for name in others if self.calls[name].varies(self.tolerance)]
         self.warnings += [f"the output of {name!r} was not checked: it {_VARIES}" for name in varying]
+        self._compare_labels()
         return {*self.builders} - {*varying}
 
     def _warn_unreadable(self, name: str) -> bool:
@@ -348,9 +373,20 @@ class _TryOut:
                 f"the second output of {self.baseline!r} is empty or zero, and the first one is not: an iterator that "
                 "it holds may have come to its end"
             )
+        self._compare_labels()
         for name, each in alike.items():
-            error = relative_error(_all_values(each), _all_values(calls))
-            if name not in self.failures and (wrong := check.find_error_to_baseline(error, self.tolerance)):
+            outputs = _all_values(each), _all_values(calls)
+            error = relative_error(*outputs)
+            if name not in self.failures and (wrong := check.find_error_to_baseline(error, self.tolerance, outputs)):
+                self.failures[name] = "wrong-output", wrong
+
+    def _compare_labels(self) -> None:
+        """Take the speed from arms that return other keys, columns or another index than the baseline."""
+        expected = self.calls[self.baseline]
+        for name, calls in self.calls.items():
+            if name == self.baseline or name in self.failures or not calls.values or calls.items != expected.items:
+                continue
+            if wrong := check.find_other_labels(calls.outputs[0], expected.outputs[0]):
                 self.failures[name] = "wrong-output", wrong
 
     def _find_unwritten(self, checked: Collection[str], copies: bool) -> None:
@@ -404,6 +440,103 @@ class _TryOut:
         finally:
             for array, values in zip(arrays, before, strict=True):
                 self.adapter.put(array, (), values)
+
+
+class _HeldData:
+    """The containers that a callable holds, with copies of them as they are now.
+
+    A container that cannot be pickled or is too large has no copy. Arrays in containers are not copied, since
+    outputs are written to them.
+    """
+
+    def __init__(self, step: Callable[[], Any]) -> None:
+        self._copies: list[tuple[Any, bytes]] = []
+        room = MOST_BYTES
+        for value in _outermost_containers(step):
+            if (copy := _pickled(value, room)) is not None:
+                self._copies.append((value, copy))
+                room -= len(copy)
+
+    def changed(self) -> set[str]:
+        """Return the names of the types of those that are no longer what they were.
+
+        One that was empty, or had one value everywhere and keeps its length, may be there to be written to: it is left
+        out.
+        """
+        return {type(value).__name__ for value, copy in self._copies if _has_changed(value, copy)}
+
+
+def _outermost_containers(step: Callable[[], Any]) -> Iterator[Any]:
+    """Yield the containers that a callable holds, without those that lie in one of them."""
+    inside: set[int] = set()
+    for value in held_values(step):
+        if not isinstance(value, _CONTAINERS):
+            continue
+        if id(value) not in inside:
+            yield value
+        if not isinstance(value, bytearray):
+            parts = value.values() if isinstance(value, dict) else value
+            inside |= {id(part) for part in islice(parts, MOST_PARTS)}
+
+
+class _Limited(io.BytesIO):
+    """A file in memory that takes no more than a number of bytes."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+
+    def write(self, content: Any) -> int:
+        """Write bytes.
+
+        Raises:
+            BufferError: they are too many.
+        """
+        self._room -= memoryview(content).nbytes
+        if self._room < 0:
+            raise BufferError
+        return super().write(content)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles the values of containers, and of arrays only that they are there."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return the name of an array's type for it; leave other objects to pickle."""
+        if isinstance(obj, type | np.generic) or not any(package in ADAPTERS for package in packages_of(obj)):
+            return NotImplemented
+        return str, (type(obj).__name__,)
+
+
+def _pickled(value: Any, room: int) -> bytes | None:
+    """Return a container's pickle; None if it cannot be pickled, or there is no room for it."""
+    file = _Limited(room)
+    pickler = _Pickler(file, protocol=5)
+    pickler.fast = True  # the same bytes for equal values, whether or not they are one object
+    try:
+        pickler.dump(value)
+    except Exception:
+        return None
+    return file.getvalue()
+
+
+def _has_changed(value: Any, copy: bytes) -> bool:
+    """Return whether a container is no longer what its pickle holds; false if unknown."""
+    now = _pickled(value, MOST_BYTES)
+    if now is None or now == copy:
+        return False
+    try:
+        before, after = pickle.loads(copy), pickle.loads(now)
+        is_room = not before or (len(before) == len(after) and _has_one_value(before))
+        return not is_room and before != after
+    except Exception:
+        return False
+
+
+def _has_one_value(container: Any) -> bool:
+    values = iter(container.values() if isinstance(container, dict) else container)
+    first = next(values, None)
+    return all(each == first for each in values)
 
 
 def not_copied(name: str, why: str) -> str:

@@ -15,9 +15,10 @@ import numpy as np
 
 from accelbench.core import Arm, DeferredOutput
 from accelbench.core.verification import Outputs, find_excess_error, relative_error
+from accelbench.errors import BadInput
 from accelbench.frameworks import Framework, host
 from accelbench.frameworks.host import ArrayInfo, Index
-from accelbench.frameworks.tree import tree_leaves, tree_map
+from accelbench.frameworks.tree import stored_labels, stored_parts, tree_leaves, tree_map
 from accelbench.schema.reasons import Reason, reason
 
 
@@ -125,6 +126,79 @@ def _family(dtype: str) -> str:
     if dtype.startswith(("int", "uint", "bool")):
         return "integer"
     return next((kind for kind in ("str", "bytes", "object", "datetime", "timedelta") if dtype.startswith(kind)), dtype)
+
+
+LABEL_ROUNDING = 1e-6  # relative difference of labels that are floats, such as the edges of a histogram
+MOST_NAMES = 3  # labels that a reason names
+_PLAIN = {int, float, complex, bool, str, bytes, type(None)}
+
+
+def find_other_labels(output: Any, expected: Any) -> Reason | None:
+    """Return a reason if a dictionary in an output has other keys than expected, or a table other columns or index.
+
+    The order of keys says nothing, that of columns and of an index does. Where only one of both is a table, their
+    labels are not compared.
+    """
+    if type(output) in _PLAIN or type(expected) in _PLAIN:
+        return None
+    labels, others = stored_labels(output), stored_labels(expected)
+    parts, expected_parts = stored_parts(output), stored_parts(expected)
+    if ("keys" in labels) != ("keys" in others) and min(len(parts or ()), len(expected_parts or ())) > 1:
+        kinds = f"the output has a {type(output).__name__} where the baseline's has a {type(expected).__name__}"
+        return reason("message", message=f"{kinds}; return the same, since only keys say which value is which")
+    for kind in labels.keys() & others.keys():
+        if not _same_labels(kind, labels[kind], others[kind]):
+            return reason("message", message=_describe_labels(kind, labels[kind], others[kind]))
+    if parts is None or expected_parts is None or len(parts) != len(expected_parts):
+        return None
+    found = (find_other_labels(*pair) for pair in zip(parts, expected_parts, strict=True))
+    return next(filter(None, found), None)
+
+
+def _same_labels(kind: str, labels: Sequence[Any], others: Sequence[Any]) -> bool:
+    if len(labels) != len(others):
+        return False
+    if kind == "keys":
+        return set(labels) == set(others) or _are_close(sorted, labels, others)
+    if kind != "index":
+        return list(labels) == list(others)
+    try:
+        return identical(host.arrays(labels), host.arrays(others)) or _are_close(list, labels, others)
+    except BadInput:  # they are of a type that is compared by itself, such as a period
+        return list(labels) == list(others)
+
+
+def _are_close(arrange: Callable[[Any], list[Any]], labels: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Return whether labels are numbers, with floats among them, that differ by no more than rounding."""
+    both = (*labels, *others)
+    if not all(isinstance(each, float | int | np.number) for each in both):
+        return False
+    if not any(isinstance(each, float | np.floating) for each in both):
+        return False
+    values, expected = np.array(arrange(labels), dtype=float), np.array(arrange(others), dtype=float)
+    smallest = LABEL_ROUNDING * float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0))
+    return np.allclose(values, expected, rtol=LABEL_ROUNDING, atol=smallest, equal_nan=True)
+
+
+def _describe_labels(kind: str, labels: Sequence[Any], others: Sequence[Any]) -> str:
+    if kind == "index":
+        return "the output has another index than the baseline's"
+    known, expected = set(labels), set(others)
+    missing = [each for each in others if each not in known]
+    added = [each for each in labels if each not in expected]
+    if not missing and not added:
+        return f"the output has its {kind} in another order than the baseline's, or some of them more often"
+    lacks, has = (f"the {_names(kind, some)}" if some else "" for some in (missing, added))
+    if not missing:
+        return f"the output has {has}, and the baseline's has not"
+    return f"the output lacks {lacks} of the baseline's" + (f", and has {has} instead" if added else "")
+
+
+def _names(kind: str, labels: Sequence[Any]) -> str:
+    shown = [*map(repr, labels[:MOST_NAMES])]
+    if len(labels) > MOST_NAMES:
+        return f"{kind} {', '.join(shown)} and {len(labels) - MOST_NAMES} more"
+    return f"{kind if len(labels) > 1 else kind.removesuffix('s')} {' and '.join(shown)}"
 
 
 NUDGE = 0.97  # visible in bfloat16, and leaves every value within its range
