@@ -89,9 +89,9 @@ class Arm:
     how many items one iteration processes, the same number in arms that must compute the same.
 
     ``reset`` brings the arm back to the state in which it was built, so that ``checked_steps`` steps after it give the
-    same output in every arm of a trial. ``verify`` receives that output as host arrays, numbers in float64, and returns
-    a reason, or a sentence, if the answer is wrong in itself, whatever the other arms computed, and None if it is
-    right. With ``ignore_output``, the output is not checked.
+    same output in every arm of a trial. ``verify`` receives that output as host arrays, numbers in float64, those of a
+    dictionary in the order of its keys. It returns a reason, or a sentence, if the answer is wrong in itself, whatever
+    the other arms computed, and None if it is right. With ``ignore_output``, the output is not checked.
 
     ``compare_by`` is for outputs that may differ and mean the same, such as the indices of a sort in which equal values
     come in any order. It receives the output as ``verify`` does and returns what is compared and verified instead: the

@@ -113,10 +113,12 @@ class Checkpoints:
     def verify(self, found: Sequence[np.ndarray]) -> Reason | None:
         """Return a reason if the restored model is not the last version to the bit, or answers otherwise."""
         saved = self._identity(self.versions[-1])
-        for array, (name, tensor) in zip(found, saved.items(), strict=True):
-            if name != "answer" and not np.array_equal(array, tensor.double().cpu().numpy()):
+        arrays = dict(zip(sorted(saved), found, strict=True))
+        for name, tensor in saved.items():
+            if name != "answer" and not np.array_equal(arrays[name], tensor.double().cpu().numpy()):
                 return reason("not-restored", tensor=name)
-        return find_distance(found[-1], saved["answer"].double().cpu().numpy(), ROUNDING, "the saved model's answer")
+        expected = saved["answer"].double().cpu().numpy()
+        return find_distance(arrays["answer"], expected, ROUNDING, "the saved model's answer")
 
     def _identity(self, model: Any) -> dict[str, Any]:
         """Return a model's parameters and statistics, and its answer to always the same inputs."""
