@@ -1,4 +1,4 @@
-"""Keeping Python's garbage collector out of what it would disturb or slow down."""
+"""Python's garbage collector, paused where it would disturb a measurement or take too long."""
 
 from __future__ import annotations
 

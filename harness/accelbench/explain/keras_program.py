@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accelbench.core import Arm, KerasProgram, Setting
 from accelbench.errors import Unavailable
-from accelbench.schema.reasons import first_line
+from accelbench.schema.reasons import describe_error
 from accelbench.workloads.tensorflow.model_fit import optimizers_of
 from accelbench.workloads.tensorflow.user_program import FitOptions, train_program
 
@@ -80,7 +80,7 @@ class _CheckedStep:
                 raise
             raise Unavailable(
                 "the backward pass cannot be taken off, since the model's train_step computes with its gradients: "
-                f"{type(error).__name__}: {first_line(error)}"
+                f"{describe_error(error)}"
             ) from error
         if self._read_weights() != before:
             raise Unavailable(

@@ -64,9 +64,9 @@ def time_steps(
 
 
 def may_take(spent_s: float, run: Callable[[], Any]) -> bool:
-    """Return whether Python runs so many lines in ``run`` that it may take so many seconds by itself.
+    """Return whether ``run`` executes enough lines of Python to spend ``spent_s`` seconds by themselves.
 
-    With fewer lines, most of that time lies in what they call.
+    If it does not, most of that time lies in what they call.
     """
     needed = math.ceil(spent_s / LINE_S)
     counted = 0

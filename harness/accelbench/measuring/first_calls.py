@@ -22,14 +22,14 @@ from accelbench.frameworks.protocol import ADAPTERS, IN_USE_ONCE_IMPORTED
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.measuring.callables import MOST_PARTS, find_promise, held_values, packages_of
 from accelbench.measuring.checks import output as check
-from accelbench.schema.reasons import Reason, first_line, reason
+from accelbench.schema.reasons import Reason, describe_error, reason
 from accelbench.schema.result import Outcome
 
 _TABLES = ("pandas", "pyarrow", "polars")  # packages whose objects hold their values, although they look like lazy ones
 # Frameworks whose devices work on after a call, and for which there is no adapter.
 _UNKNOWN_FRAMEWORKS = ("jax", "jaxlib", "mlx", "mxnet", "paddle", "taichi", "tinygrad", "pycuda", "pyopencl")
 _CONTAINERS = (dict, list, set, deque, bytearray)  # of Python, which a call may change
-MOST_BYTES = 16 * 2**20  # in the copies of what one callable holds, by which a change is found
+MOST_BYTES = 16 * 2**20  # of the copies that show whether a callable changes what it holds
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _VARIES = (
     "differs from call to call, as where it draws random numbers, goes on from its last state or has come to the end "
@@ -545,11 +545,6 @@ def not_copied(name: str, why: str) -> str:
         f"the arms were timed as they are instead of as copies, and the interval leaves out where their data lie: "
         f"{name!r} {why}"
     )
-
-
-def describe_error(error: BaseException) -> str:
-    """Return an error's type, and the first line of its message if it has one."""
-    return ": ".join(filter(None, (type(error).__name__, first_line(error))))
 
 
 def hint_on_error(kind: str, message: str) -> str:

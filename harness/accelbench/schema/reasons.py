@@ -475,6 +475,11 @@ def first_line(error: BaseException) -> str:
     return printable_line(message)
 
 
+def describe_error(error: BaseException) -> str:
+    """Return an error's type, and the first line of its message if it has one."""
+    return ": ".join(filter(None, (type(error).__name__, first_line(error))))
+
+
 def printable_line(text: str) -> str:
     """Return the first line of a text, safe to print, and cut where it is very long."""
     return printable((text.splitlines() or [""])[0][:_LONGEST_MESSAGE])

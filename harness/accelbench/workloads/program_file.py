@@ -19,7 +19,7 @@ from typing import Any
 
 from accelbench.core import Technique, Workload
 from accelbench.errors import AccelbenchError, BadInput, place_of
-from accelbench.schema.reasons import first_line
+from accelbench.schema.reasons import describe_error
 from accelbench.text import join_names
 
 
@@ -189,7 +189,7 @@ class InFile:
             raise
         except Exception as error:
             hint = IN_CUPY if type(error).__module__.startswith("cupy") else ""
-            why = f"{_describe_error(error)}{hint}"
+            why = f"{_describe_with_place(error)}{hint}"
             raise BadInput(f"{self.path.name}:{self.function} raised {why}") from error
 
 
@@ -206,10 +206,10 @@ def _program(file: Path, function: str, kind: ProgramKind) -> Workload:
     )
 
 
-def _describe_error(error: Exception) -> str:
+def _describe_with_place(error: Exception) -> str:
     """Return an error's kind and message, and the last line of the user's own files that led to it."""
-    place, message = place_of(error), first_line(error)
-    return f"{type(error).__name__}{f': {message}' if message else ''}{f' ({place})' if place else ''}"
+    place = place_of(error)
+    return f"{describe_error(error)}{f' ({place})' if place else ''}"
 
 
 def _find_file(name: str) -> Path:
@@ -248,7 +248,7 @@ def _import(file: Path) -> ModuleType:
     try:
         module = importlib.import_module(".".join(parts))
     except Exception as error:
-        why = _describe_error(error)
+        why = _describe_with_place(error)
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         install = f"; install it for {sys.executable}, or import it elsewhere" if missing else ""
         raise BadInput(f"{file.name} cannot be imported: {why}{install}") from error

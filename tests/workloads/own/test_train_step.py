@@ -187,20 +187,26 @@ def test_a_technique_that_makes_sense_applies_and_computes_the_same(name: str, l
         arm.close()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_every_model_of_a_list_is_compiled_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
+@pytest.fixture
+def compiled_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions that were compiled, one for each call."""
+    compiled: list[str] = []
 
     def compile_forward(function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
         return lambda *arguments: compiled.append(function.__name__) or function(*arguments)
 
     monkeypatch.setattr(compiling, "obstacle", lambda _: "")
     monkeypatch.setattr(torch, "compile", compile_forward)
+    return compiled
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_every_model_of_a_list_is_compiled_in_place(compiled_calls: list[str]) -> None:
     arm = arm_of(compile="default")
     assert torch.equal(losses_of(arm), losses_of(arm_of()))
     arm.close()
-    assert len(set(compiled)) == 2
-    assert len(compiled) == 2 * 8
+    assert len(set(compiled_calls)) == 2
+    assert len(compiled_calls) == 2 * 8
 
 
 class Encoding(nn.Module):
@@ -225,14 +231,7 @@ def by_hand(model: Any, batch: Any) -> torch.Tensor:
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_what_a_step_calls_of_a_model_is_compiled_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
-
-    def compile_forward(function: Callable[..., Any], **_: Any) -> Callable[..., Any]:
-        return lambda *arguments: compiled.append(function.__name__) or function(*arguments)
-
-    monkeypatch.setattr(compiling, "obstacle", lambda _: "")
-    monkeypatch.setattr(torch, "compile", compile_forward)
+def test_what_a_step_calls_of_a_model_is_compiled_and_nothing_else(compiled_calls: list[str]) -> None:
 
     def encoding(step: Callable[..., Any]) -> Callable[[], Program]:
         def build_encoding() -> Program:
@@ -245,7 +244,7 @@ def test_what_a_step_calls_of_a_model_is_compiled_and_nothing_else(monkeypatch: 
     arm = arm_of(encoding(encode), compile="default")
     assert torch.equal(losses_of(arm), losses_of(arm_of(encoding(encode))))
     arm.close()
-    assert (len(set(compiled)), len(compiled)) == (2, 2 * 4)
+    assert (len(set(compiled_calls)), len(compiled_calls)) == (2, 2 * 4)
     with pytest.raises(Unavailable, match="calls none of its modules, so there is nothing to compile"):
         arm_of(encoding(by_hand), compile="default")
 

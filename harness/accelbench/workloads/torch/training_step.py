@@ -468,22 +468,24 @@ OWN_BACKWARD = (
 
 def _held_by(function: Any) -> list[Any]:
     """Return what lies in a function's closure or object."""
-    values = []
-    for cell in getattr(function, "__closure__", None) or ():
-        with suppress(ValueError):  # it is empty
-            values.append(cell.cell_contents)
+    values = [cell.cell_contents for cell in _filled_cells(function)]
     return [*values, *getattr(getattr(function, "__self__", None), "__dict__", {}).values()]
+
+
+def _filled_cells(function: Any) -> Iterator[Any]:
+    """Yield the cells of a function's closure that are not empty."""
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):
+            cell.cell_contents  # noqa: B018  an empty cell raises
+            yield cell
 
 
 class _Counters:
     """The numbers in a function's closure or object, such as the steps that it counts, which can be what they were."""
 
     def __init__(self, function: Any) -> None:
-        self._cells = []
-        for cell in getattr(function, "__closure__", None) or ():
-            with suppress(ValueError):  # it is empty
-                if _is_count(cell.cell_contents):
-                    self._cells.append((cell, deepcopy(cell.cell_contents)))
+        counts = [cell for cell in _filled_cells(function) if _is_count(cell.cell_contents)]
+        self._cells = [(cell, deepcopy(cell.cell_contents)) for cell in counts]
         self._attributes: Any = getattr(getattr(function, "__self__", None), "__dict__", {})
         self._numbers = {name: value for name, value in self._attributes.items() if type(value) in (int, float)}
 
