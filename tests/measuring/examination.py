@@ -135,6 +135,7 @@ class Examination:
 
         with (
             patch.object(compare, "perf_counter", bench.clock),
+            patch.object(compare, "Random", lambda: Random(bench.seed)),
             patch.object(compare, "InterferenceMonitor", lambda *_: InterferenceMonitor.disabled()),
             patch.object(compare, "_candidate", note),
         ):
