@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from accelbench.explain import ExplanationRequest, as_text, explain, explain_tec
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.session import PairedMeasurement
+from accelbench.machine_lock import lock_machine
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.process import WorkerLostError
 from accelbench.schema.reasons import reason
@@ -104,6 +106,20 @@ def test_known_ceilings_cost_no_import(orders, request_of_a_program):
         with pytest.raises(Unavailable):
             explain(request_of_a_program)
     assert [number for number, order in orders if order == "import"] == [1, 0]
+
+
+@pytest.mark.parametrize("ask", [explain, partial(explain_technique, name="threads", level="all")])
+def test_the_start_is_told_when_the_machine_is_free_and_before_a_worker_starts(ask, orders, request_of_a_program):
+    told: list[tuple[list[Any], bool]] = []
+    lock = lock_machine(wait=False, say=pytest.fail)
+    assert lock is not None
+    with pytest.raises(Unavailable):
+        ask(
+            request_of_a_program,
+            report=lambda _: lock.release(),  # first told that another process measures
+            on_start=lambda: told.append(([*orders], lock.is_locked)),
+        )
+    assert told == [([], False)]
 
 
 def test_both_profiles_of_a_technique_and_its_trial_have_workers_that_start_at_once(orders, request_of_a_program):

@@ -74,6 +74,12 @@ def test_every_baseline_and_what_surprises_is_profiled_once(made):
     assert (found.left_out, found.baselines_left_out, found.not_profiled) == (0, 0, [])
 
 
+def test_the_start_is_told_before_anything_is_profiled(made):
+    told: list[list[tuple[str, str]]] = []
+    explain_run(explained_run(), 600, on_start=lambda: told.append([*made]))
+    assert told == [[]]
+
+
 def test_the_versions_under_which_it_was_profiled_are_kept(made):
     assert explain_run(explained_run(), 600).environment.configuration["torch.version"] == "2.9.0"
     assert made != []

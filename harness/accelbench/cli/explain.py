@@ -110,13 +110,22 @@ def explain(
     if technique is not None:
         name, level = _pair(technique)
         with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
-            reasons = explain_technique(request, name, level, report=progress.report, on_progress=progress.show_phase)
+            reasons = explain_technique(
+                request,
+                name,
+                level,
+                report=progress.report,
+                on_progress=progress.show_phase,
+                on_start=progress.restart,
+            )
         click.echo(json.dumps(reasons_as_json(reasons), indent=2) if wanted == "json" else reasons_as_text(reasons))
         return
     if figure is not None:
         import accelbench.report.figures.roofline  # noqa: F401  if its extra is missing, say so before measuring
     with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
-        explanation = explain(request, report=progress.report, on_progress=progress.show_phase)
+        explanation = explain(
+            request, report=progress.report, on_progress=progress.show_phase, on_start=progress.restart
+        )
     if wanted == "json":
         click.echo(json.dumps(as_json(explanation), indent=2))
     else:
@@ -142,7 +151,7 @@ def _explain_run(name: str, budget_s: float, wanted: str) -> None:
     if (path := local_path(beside)) is not None:
         _require_writable(path.parent)
     with stop_once(), SearchProgress(sys.stderr, budget_s) as progress:
-        explanation = explain_run(result.run, budget_s, report=progress.report)
+        explanation = explain_run(result.run, budget_s, report=progress.report, on_start=progress.restart)
     if wanted == "json":
         click.echo(json.dumps(as_json(explanation, result.run), indent=2))
     else:

@@ -114,10 +114,12 @@ class Question:
         )
 
 
-def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> RunExplanation:
+def explain_run(
+    run: Run, budget_s: float, *, report: Say = lambda _: None, on_start: Callable[[], None] = lambda: None
+) -> RunExplanation:
     """Profile the baselines of a run, and both sides of the effects that surprise, in about ``budget_s`` seconds.
 
-    Ctrl-C ends it with what there is by then.
+    ``on_start`` is called when the machine is locked. Ctrl-C ends it with what there is by then.
 
     Raises:
         BadInput: the run was made on another machine, or on images of the user's own.
@@ -125,6 +127,7 @@ def explain_run(run: Run, budget_s: float, *, report: Say = lambda _: None) -> R
     here = environment.fingerprint()
     require_profilable(run, machine_key(here.identity))
     with hold_machine(report):
+        on_start()
         start_s = time.monotonic()
         profiles = _ProfilesOfRun(run, report, end_s=start_s + budget_s)
         limit = TimeLimit(LONGEST * budget_s)

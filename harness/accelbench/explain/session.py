@@ -125,16 +125,18 @@ def explain(
     *,
     report: Callable[[str], None] = lambda _: None,
     on_progress: OnProgress = lambda _: None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> Explanation:
     """Say what holds a program back, where its time goes, and what to switch on.
 
-    No part of the step is taken off a workload of the suite.
+    No part of the step is taken off a workload of the suite. ``on_start`` is called when the machine is locked.
 
     Raises:
         BadInput: the program cannot be built, or nothing profiles workloads of this kind.
         Unavailable: the framework is not installed, or the program does not run.
     """
     with hold_machine(report), closing(Pool(Plan())) as pool:
+        on_start()
         return _explain(request, pool, report, on_progress)
 
 
@@ -157,7 +159,7 @@ def _explain(
         for name, levels in plan_parts(profile)
         if request.workload.is_program or ABLATION.name not in levels
     ]
-    report(f"taking {len(planned)} parts off it, one at a time")
+    report("taking parts off it, one at a time")
     parts, again, remedies = [skip_part(*part) for part in planned], list[StepPart](), list[StepPart]()
     item_j: float | None = None
     most_s = start_s + LONGEST * request.budget_s - time.monotonic()
@@ -170,13 +172,13 @@ def _explain(
                     measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile), into=parts, latest_s=end_s)
                 tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if not tries and (unsure := _list_open(planned, parts)):
-                    report(f"taking {len(unsure)} of them off again, which the pairs leave open")
+                    report("taking some of them off again, which the pairs leave open")
                     left_s = end_s - time.monotonic()
                     measure(unsure, PARTS_SHARE * left_s, items=_choose_items(profile), into=again)
                     parts = _replace_parts(parts, again)
                     tries = plan_remedies(profile, parts, find_likely_causes(parts))
                 if tries:
-                    report(f"trying {len(tries)} things that may help")
+                    report(f"trying what may help: {join_names([name for name, _ in tries])}")
                     measure(tries, end_s - time.monotonic(), into=remedies)
                 item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
@@ -227,8 +229,11 @@ def explain_technique(
     *,
     report: Callable[[str], None] = lambda _: None,
     on_progress: OnProgress = lambda _: None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> TechniqueExplanation:
     """Say why a technique makes a program faster or slower, from the operators of both.
+
+    ``on_start`` is called when the machine is locked.
 
     Raises:
         BadInput: the program cannot be built, or there is no such technique or level.
@@ -237,6 +242,7 @@ def explain_technique(
     find_technique(request.framework, name)
     profiler = request.profiler
     with hold_machine(report), closing(Pool(Plan())) as pool:
+        on_start()
         report("profiling your program, in a process of its own")
         both = [request.fixed, {**request.fixed, name: level}]
         with start_workers(request.framework, both, pool) as (first, second):
