@@ -97,7 +97,8 @@ def test_a_prediction_ranks_techniques_from_the_profile_alone(accelbench, tmp_pa
 def a_run(tmp_path, monkeypatch) -> Path:
     """A run, of which profiles show the same at once."""
 
-    def explain_run(run, budget_s, *, report):
+    def explain_run(run, budget_s, *, report, on_start):
+        on_start()
         report(f"profiling {len(run.trials)} trials")
         return explanation(spent_s=budget_s)
 

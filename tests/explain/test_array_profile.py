@@ -85,7 +85,7 @@ def test_time_of_operations_that_no_array_records_is_not_said_to_be_pythons() ->
         program = ArrayProgram(step=step_of_program, arrays=(np.ones(32),))
         profile = profile_array_program(lambda program=program: program, Setting(), {})
         assert profile.outside is not None
-        assert profile.outside.low > 0.5
+        assert profile.outside.share > 0.5
         assert not profile.outside_is_python
         assert [cause.code for cause in find_causes(profile, [], [])] == []
     assert profile_array_program(build, Setting(), {}).outside_is_python

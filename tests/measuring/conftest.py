@@ -12,7 +12,7 @@ from accelbench.measuring.interference import InterferenceMonitor
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
-    """The clock by which ``compare`` and ``attribute`` time callables, where nobody interferes and coins are the same."""
+    """The clock by which ``compare`` and ``attribute`` time callables, with nobody else and one order of coins."""
     clock = FakeClock()
     monkeypatch.setattr(compare, "Random", partial(Random, 0))
     monkeypatch.setattr(compare, "perf_counter", clock)

@@ -56,6 +56,28 @@ def test_a_level_without_anything_to_write_is_no_advice_and_the_first_one_needs_
     assert gait.refused == {"odd": "its declaration does not say what to write for it"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Gait:
+    """The one option of a program that says what to write."""
+
+    gait: str = "slow"
+
+
+def _with_recipes(name: str) -> Workload:
+    arm = Arm(step=lambda: None, recipes={name: {"quick": "run()"}})
+    return replace(WALK, shared=Gait, builder=lambda _, __: arm)
+
+
+def test_what_a_program_says_to_write_comes_with_the_technique():
+    gait = found(_switch("gait", "slow", "quick"), workload=_with_recipes("gait"))["gait"]
+    assert gait.recipes == {"quick": "run()"}
+
+
+def test_a_recipe_for_something_that_is_no_technique_is_refused():
+    with pytest.raises(BadInput, match="unknown technique 'gate'"):
+        found(_switch("gait", "slow", "quick"), workload=_with_recipes("gate"))
+
+
 def test_a_technique_that_the_program_has_no_option_for_is_not_mentioned():
     assert found(_switch("flight", "off", "on")) == {}
 

@@ -121,8 +121,9 @@ def build_advice(
     is_program = isinstance(search, ProgramSearch)
     alone = tuple(search.list_alone()) if isinstance(search, ProgramSearch) else ()
     changes = space.changes(best)
+    recipes = {each.technique: each.recipes for each in applicable}
     settings = {
-        name: find_technique(trial.framework, name).snippet_at(level, device)
+        name: find_technique(trial.framework, name).written_as(recipes.get(name, {})).snippet_at(level, device)
         for name, level in {**trial.fixed, **changes}.items()
     }
     return Advice(

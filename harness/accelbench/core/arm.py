@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,9 @@ class Arm:
     ``reseed`` is for an arm whose output depends on random numbers that a technique may draw in another way, as
     dropout's are. It receives a number, and every reset that follows begins with the seed of that number; 0 is the
     arm's own. If such an arm's output is too far from the baseline's, it may differ from it as far as seeds make it
-    differ from itself. ``remarks`` say what a reader of the trial must know of the arm.
+    differ from itself. ``remarks`` say what a reader of the trial must know of the arm. ``recipes`` are what a user
+    writes for techniques here, where the techniques themselves say something else: code by technique and level, as in
+    :class:`Program`.
 
     The other fields let the suite check that the arm does its work, and where. ``device`` is the label of the device on
     which the work is to run. ``inputs`` and ``parameters`` return the arrays that the step reads and those of the
@@ -132,6 +134,7 @@ class Arm:
     feed: Callable[[Any], None] | None = None
     reseed: Callable[[int], None] | None = None
     remarks: tuple[Reason, ...] = ()
+    recipes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     work: Work | None = None
     close: Callable[[], None] = nothing
 

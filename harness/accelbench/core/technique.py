@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -178,6 +178,10 @@ class Technique(Declaration):
             return ""
         written = self.snippet.get(level, self.snippet.get("*", ""))
         return written.replace("{level}", level).replace("{device}", device)
+
+    def written_as(self, recipes: Mapping[str, str]) -> Technique:
+        """Return the technique with other code that a user writes for these levels, or for ``"*"``, every level."""
+        return replace(self, snippet={**self.snippet, **recipes}) if recipes else self
 
     def why_not_recommended(self, level: str) -> str:
         """Return why this level is never recommended, "" if it may be."""

@@ -134,6 +134,10 @@ class Program:
     it is iterated. The baseline is the program as it stands: its batch size, worker processes and pinned memory. An
     iteration is an epoch of at most ``batches`` batches; None lets the first arm of a trial choose their number by the
     time that they take.
+
+    ``recipes`` are what advice tells to write for techniques in this program, by technique and level, where they say
+    something else: ``{"amp": {"bf16": "Accelerator(mixed_precision='bf16')"}}``. ``"*"`` stands for every level, and
+    ``{level}`` in the code for the level.
     """
 
     model: Any
@@ -143,6 +147,7 @@ class Program:
     optimizer: Any = None
     state: Sequence[Any] = ()
     batches: int | None = None
+    recipes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -184,7 +184,7 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
             share=part.share,
             what=cause.what.format(share=format_share(part.share), **_collect_facts(profile, part)),
             techniques=cause.techniques or (_choose_loader_techniques(profile) if loads_slowly else ()),
-            recipe=cause.recipe or "".join(find_recipes(profile.framework, part.levels)),
+            recipe=cause.recipe or "".join(find_recipes(profile, part.levels)),
         )
 
 
@@ -385,10 +385,14 @@ def plan_remedies(profile: Profile, parts: Sequence[StepPart], causes: Sequence[
     return list(remedies.items())
 
 
-def find_recipes(framework: str, levels: Levels) -> list[str]:
+def find_recipes(profile: Profile, levels: Levels) -> list[str]:
     """Return the code that a user writes for techniques at these levels, without those that need none."""
-    techniques = [(find_technique(framework, name), level) for name, level in levels.items() if name != ABLATION.name]
-    return [recipe for technique, level in techniques if (recipe := technique.snippet_at(level))]
+    written = (
+        find_technique(profile.framework, name).written_as(profile.recipes.get(name, {})).snippet_at(level)
+        for name, level in levels.items()
+        if name != ABLATION.name
+    )
+    return [recipe for recipe in written if recipe]
 
 
 def format_share(share: StepShare) -> str:

@@ -244,15 +244,15 @@ def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
 
 
 def _list_recipes(explanation: Explanation) -> Iterator[str]:
-    framework = explanation.profile.framework
+    profile = explanation.profile
     yield from (cause.recipe for cause in explanation.causes if cause.recipe)
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low > 1 + SURELY_LESS:
-            yield from find_recipes(framework, each.levels)
+            yield from find_recipes(profile, each.levels)
     tried = {each.name for each in explanation.remedies if each.reason != TOO_LATE}
     for name, level in dict.fromkeys(pair for cause in explanation.causes for pair in cause.techniques):
         if format_levels({name: level}) not in tried:
-            for recipe in find_recipes(framework, {name: level}):
+            for recipe in find_recipes(profile, {name: level}):
                 yield f"{recipe}  # may help; the time did not suffice to try it"
 
 

@@ -131,6 +131,7 @@ class Profile:
         page_faults: of an iteration.
         kernels: as many as an iteration starts on an accelerator, None without one.
         device_s: seconds of an iteration in which the accelerator computes or copies, None without one.
+        recipes: what a user of the program writes for techniques, where they say something else, as in a ``Program``.
         blind: why a profiler sees nothing, or not all; "" if it sees all.
     """
 
@@ -167,6 +168,7 @@ class Profile:
     page_faults: float = 0.0
     kernels: float | None = None
     device_s: float | None = None
+    recipes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     blind: str = ""
 
     @property

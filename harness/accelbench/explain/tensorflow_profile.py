@@ -102,6 +102,7 @@ def _profile_arm(arm: Arm) -> Profile:
         cores=cores,
         first_s=first_s,
         page_faults=faults,
+        recipes=arm.recipes,
         blind=BLIND,
     )
 

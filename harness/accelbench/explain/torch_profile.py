@@ -114,6 +114,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         page_faults=faults,
         kernels=median(each.kernels for each in passes) if on_device else None,
         device_s=median(each.device_s for each in passes) if on_device else None,
+        recipes=arm.recipes,
         blind=blind,
     )
 

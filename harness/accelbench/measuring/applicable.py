@@ -32,7 +32,8 @@ class Applicable:
 
     ``options`` are the workload's options that it sets. ``refused`` maps levels, or ``"*"`` for the whole technique, to
     the reason for which they are left out. ``present`` are the levels that a user's program has already, of which the
-    baseline is ``"as-is"``.
+    baseline is ``"as-is"``. ``recipes`` are what a user of the program writes for levels, where the technique says
+    something else.
     """
 
     technique: str
@@ -40,6 +41,7 @@ class Applicable:
     options: frozenset[str] = frozenset()
     refused: Mapping[str, str] = field(default_factory=dict)
     present: tuple[str, ...] = ()
+    recipes: Mapping[str, str] = field(default_factory=dict)
 
 
 def applicable(trial: Trial, host: Host) -> list[Applicable]:
@@ -51,12 +53,13 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
     program as it stands, and what it has already is left out.
 
     Raises:
-        BadInput: a user's program cannot be built.
+        BadInput: a user's program cannot be built, or has a recipe for something that is no technique.
     """
     register_techniques(*trial.techniques)
     workload = find_workload(trial.workload) if isinstance(trial.workload, str) else trial.workload
+    recipes: Mapping[str, Mapping[str, str]] = {}
     if workload.is_program and workload.shared is not None:
-        workload.build(replace(trial.setting, only_check=True), **trial.problem)
+        recipes = workload.build(replace(trial.setting, only_check=True), **trial.problem).recipes
     check = _check_program if workload.is_program else _check
     taken = dict.fromkeys(trial.problem, "the workload's own setting")
     for name, level in trial.fixed.items():
@@ -67,7 +70,9 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
         has_advice = technique.snippet or technique.not_recommended
         if has_advice and technique.scope == "arm" and technique.name not in trial.fixed:
             techniques += check(technique, workload, host, taken, trial)
-    return techniques
+    for name in recipes:
+        find_technique(trial.framework, name)
+    return [replace(each, recipes=recipes.get(each.technique, {})) for each in techniques]
 
 
 def _check(

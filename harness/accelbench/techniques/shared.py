@@ -52,7 +52,7 @@ def batch_size(build: Build, level: str) -> Arm:
 # TensorFlow traces every size anew, so there are fewer.
 for _framework, _base, _snippet in (
     ("torch", 2, "DataLoader(data, batch_size={level})"),
-    ("tensorflow", 4, "dataset.batch({level})  # of arrays: model.fit(x, y, batch_size={level})"),
+    ("tensorflow", 4, "dataset.batch({level})"),
 ):
     technique(
         _framework,

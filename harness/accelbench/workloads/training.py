@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,12 +86,18 @@ class TrainingLoop(ABC):
             "feed": source.feed,
             "work": self.work(source.items),
             "close": source.close,
+            "recipes": self.recipes,
         }
         return Arm(**stated | facts)
 
     def arm_or_check(self) -> Arm:
         """Return the arm; where options are only checked, which they are by now, one that is not built."""
-        return Arm(step=nothing) if self.setting.only_check else self.arm()
+        return Arm(step=nothing, recipes=self.recipes) if self.setting.only_check else self.arm()
+
+    @property
+    def recipes(self) -> Mapping[str, Mapping[str, str]]:
+        """What a user writes for techniques, by technique and level, where they say something else themselves."""
+        return {}
 
     @property
     def learns_otherwise(self) -> bool:

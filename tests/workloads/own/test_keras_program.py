@@ -243,6 +243,12 @@ def test_a_model_that_does_not_follow_the_dtype_policy_is_unavailable() -> None:
         arm_of(lambda: program, dtype_policy="mixed_bfloat16")
 
 
+def test_a_batch_size_is_written_where_the_program_has_one(folder: Path) -> None:
+    sizes = [arm_of(on_arrays(learns=learns)).recipes["batch_size"]["*"] for learns in (True, False)]
+    assert sizes == ["model.fit(x, y, batch_size={level})", "model.predict(x, batch_size={level})"]
+    assert arm_of(on_files(folder)).recipes == {}  # the technique's own is that of a data set
+
+
 def test_arrays_are_learnt_in_batches_of_another_size_and_predicted() -> None:
     known = Setting(items=24)
     assert [arm_of(on_arrays(), known, batch_size=size).items for size in (4, 32)] == [24, 32]

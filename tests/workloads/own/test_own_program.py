@@ -83,6 +83,15 @@ def test_a_batch_larger_than_the_data_is_unavailable() -> None:
         arm_of(batch_size=128)
 
 
+def test_what_is_to_be_written_names_the_kind_of_optimizer_and_of_model_unless_the_program_says_otherwise() -> None:
+    models = nn.ModuleList([build().model])
+    several = with_changes(model=models, step=lambda models, batch: models[0](batch[0]).sum(), optimizer=None)
+    own = with_changes(recipes={"optimizer": {"fused": "faster()"}})
+    assert arm_of().recipes["optimizer"]["fused"] == "torch.optim.AdamW(model.parameters(), lr=lr, fused=True)"
+    assert arm_of(several).recipes == {"compile": {"*": 'for each in models:\n    each.compile(mode="{level}")'}}
+    assert arm_of(own).recipes == {"optimizer": {"fused": "faster()"}}
+
+
 def test_without_an_optimizer_nothing_is_learnt_and_no_gradient_recorded() -> None:
     model = build().model
     arm = arm_of(with_changes(model=model, optimizer=None, step=lambda model, batch: model(batch[0])))

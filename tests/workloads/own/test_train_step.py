@@ -327,6 +327,7 @@ def nothing(_: Program) -> Callable[[Any], None]:
     [
         ({"train_step": nothing}, "the program has both step and train_step; expected"),
         ({"step": None}, "the program has neither step nor train_step; expected"),
+        ({"recipes": {"amp": "autocast"}}, "the program's recipes are a dict; expected code by technique and level"),
         (
             {"step": None, "train_step": nothing, "optimizer": None},
             "has a train_step and no optimizer; expected .* or op",

@@ -14,7 +14,9 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import accelbench
 from accelbench import Program, Setting
-from accelbench.errors import BadInput
+from accelbench.core import find_technique
+from accelbench.errors import BadInput, Unavailable
+from accelbench.schema.reasons import reason_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 lightning = pytest.importorskip("lightning.pytorch")
@@ -83,11 +85,11 @@ def trainer_in(folder: Path, **arguments: Any) -> Any:
         vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, max_position_embeddings=16,
     )  # fmt: skip
-    given = transformers.TrainingArguments(
-        output_dir=str(folder), report_to=[], use_cpu=True, disable_tqdm=True, save_strategy="no",
-        per_device_train_batch_size=4, num_train_epochs=1, learning_rate=1e-2, warmup_steps=2, max_grad_norm=0.5,
-        logging_steps=1, **arguments,
-    )  # fmt: skip
+    usual = {
+        "report_to": [], "use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "per_device_train_batch_size": 4,
+        "num_train_epochs": 1, "learning_rate": 1e-2, "warmup_steps": 2, "max_grad_norm": 0.5, "logging_steps": 1,
+    }  # fmt: skip
+    given = transformers.TrainingArguments(output_dir=str(folder), **usual | arguments)
     return transformers.Trainer(
         model=transformers.BertForMaskedLM(config), args=given, train_dataset=Sentences(), data_collator=padded
     )
@@ -392,3 +394,60 @@ def test_a_program_of_a_library_is_a_workload_that_begins_again_from_its_first_s
     assert arm.items % 6 == 0
     assert runs[0] == runs[1]
     assert len(set(runs[0])) == len(runs[0])
+
+
+def has_already(build: Callable[[], Program], **options: Any) -> bool:
+    """Return whether a program refuses options because it has them itself."""
+    try:
+        accelbench.program(build).build(Setting(only_check=True), **options)
+    except Unavailable as refused:
+        return reason_of(refused).code == "program-has-this"
+    return False
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # of the compiler itself
+@pytest.mark.parametrize("accumulation", [1, 2])
+@pytest.mark.parametrize(
+    ("technique", "level", "value"),
+    [
+        ("amp", "bf16", "bf16"),
+        ("batch_size", "12", 12),
+        ("compile", "default", "default"),
+        ("workers", "1", 1),
+        ("persistent_workers", "on", True),
+        ("prefetch_factor", "4", 4),
+        ("activation_checkpointing", "on", True),
+    ],
+)
+def test_a_trainer_has_a_technique_once_its_recipe_is_written(
+    technique: str, level: str, value: Any, accumulation: int, tmp_path: Path
+) -> None:
+    arguments = {
+        "gradient_accumulation_steps": accumulation,
+        "dataloader_num_workers": int(technique in ("persistent_workers", "prefetch_factor")),
+    }
+
+    def build() -> Program:
+        return accelbench.from_trainer(trainer_in(tmp_path, **arguments))
+
+    recipe = find_technique("torch", technique).written_as(build().recipes[technique]).snippet_at(level)
+    assert not has_already(build, **{technique: value})
+    arguments |= eval(recipe, {"TrainingArguments": dict})
+    assert has_already(build, **{technique: value})
+
+
+def test_lightning_and_accelerate_have_bfloat16_once_their_recipes_are_written() -> None:
+    def build() -> Program:
+        return accelbench.from_lightning(Classifier(), lightning_loader(), trainer)
+
+    trainer = lightning_trainer()
+    recipe = build().recipes["amp"]["bf16"]
+    assert not has_already(build, amp="bf16")
+    trainer = eval(recipe, {"Trainer": lightning_trainer})
+    assert has_already(build, amp="bf16")
+    assert Prepared(1).program().recipes["amp"]["bf16"] == 'Accelerator(mixed_precision="bf16")'
+
+
+def test_a_batch_size_is_written_for_each_part_of_an_update() -> None:
+    assert Prepared(1).program().recipes["batch_size"] == {"*": "DataLoader(data, batch_size={level})"}
+    assert Prepared(3).program().recipes["batch_size"] == {"*": "DataLoader(data, batch_size={level} // 3)"}

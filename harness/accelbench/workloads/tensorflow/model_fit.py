@@ -50,6 +50,7 @@ class ProgramFacts:
     batch_size: int | None
     most_items: int | None
     has_dataset: bool
+    learns: bool
     dtype_policy: str
     jit_compile: bool
     supports_jit: bool
@@ -59,6 +60,14 @@ class ProgramFacts:
     default_optimizations: bool = True
     data_threads: int = 0
     deterministic: bool = True
+
+    @property
+    def recipes(self) -> dict[str, dict[str, str]]:
+        """What a user writes for techniques, by technique and level, where they say something else themselves."""
+        if self.has_dataset:
+            return {}
+        called = "fit(x, y" if self.learns else "predict(x"
+        return {"batch_size": {"*": f"model.{called}, batch_size={{level}})"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +240,7 @@ class FittedProgram:
     def _facts(self) -> ProgramFacts:
         model = self.model
         return ProgramFacts(
+            learns=self.program.learns,
             dtype_policy=model.dtype_policy.name,
             jit_compile=bool(model.compiled and model.jit_compile),
             supports_jit=all(layer.supports_jit for layer in model._flatten_layers()),  # noqa: SLF001  as Keras asks

@@ -122,8 +122,7 @@ class _FitArm:
     def arm_or_check(self) -> Arm:
         """Return the arm; where options are only checked, one that is not built."""
         if self.setting.only_check:
-            self._check_only()
-            return Arm(step=nothing)
+            return Arm(step=nothing, recipes=self._check_only().recipes)
         fitted = self._make_program()
         self._refuse(fitted.facts)
         iteration = self._iteration(fitted)
@@ -140,6 +139,7 @@ class _FitArm:
             device=self.label,
             contexts=(fitted.iterators.until_the_end,),
             parameters=fitted.parameters,
+            recipes=fitted.facts.recipes,
             close=fitted.close,
         )
         if not self.is_moved:
@@ -148,7 +148,7 @@ class _FitArm:
 
         return arm.inside(tf.device, self.device)
 
-    def _check_only(self) -> None:
+    def _check_only(self) -> ProgramFacts:
         """Refuse options that cannot apply, or that the program has already; one program is enough for all of them."""
         stored = self.setting.storage.values
         if (found := stored.get(self.build)) is None:
@@ -158,6 +158,7 @@ class _FitArm:
             found = stored[self.build] = fitted.facts
             fitted.close()
         self._refuse(found)
+        return found
 
     def _make_program(self) -> FittedProgram:
         import tensorflow as tf

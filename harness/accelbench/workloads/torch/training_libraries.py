@@ -82,6 +82,7 @@ def from_trainer(trainer: Any) -> Program:
         train_step=train_step,
         optimizer=_unwrap(trainer.optimizer),
         state=[schedule, Attributes(trainer.state, "global_step"), *_scaler_of(accelerator)],
+        recipes=_recipes_of_arguments(args),
     )
 
 
@@ -128,6 +129,10 @@ def from_accelerate(
         train_step=learn,
         optimizer=[_unwrap(each) for each in _as_list(optimizer)],
         state=[*_as_list(scheduler), Attributes(accelerator, "step"), *_scaler_of(accelerator)],
+        recipes={
+            "amp": {"bf16": 'Accelerator(mixed_precision="bf16")'},
+            "batch_size": _batch_sizes("DataLoader(data, batch_size={size})", parts),
+        },
     )
 
 
@@ -183,6 +188,11 @@ def from_lightning(module: Any, data: Any = None, trainer: Any = None) -> Progra
         train_step=train_step,
         optimizer=list(trainer.optimizers),
         state=[schedule, _Progress(loop), *_scaler_of(trainer.precision_plugin)],
+        recipes={
+            "amp": {"bf16": 'Trainer(precision="bf16-mixed")'},
+            "batch_size": _batch_sizes("DataLoader(data, batch_size={size})", parts),
+            "compile": {"*": 'module = torch.compile(module, mode="{level}")  # before trainer.fit(module)'},
+        },
     )
 
 
@@ -280,6 +290,32 @@ class Attributes:
         """Set the attributes."""
         for name, value in state.items():
             setattr(self._owner, name, value)
+
+
+def _recipes_of_arguments(args: Any) -> dict[str, dict[str, str]]:
+    """Return what a user of ``transformers.Trainer`` with these arguments writes for techniques."""
+    here = ", use_cpu=True" if args.device.type == "cpu" else ""  # which bf16=True asks for without a GPU
+    recomputing = "activation" if hasattr(args, "activation_checkpointing") else "gradient"  # from version 5 on
+    written = {
+        "amp": {"bf16": f"bf16=True{here}"},
+        "batch_size": _batch_sizes("per_device_train_batch_size={size}", args.gradient_accumulation_steps),
+        "compile": {"*": 'torch_compile_mode="{level}"'},
+        "workers": {"*": "dataloader_num_workers={level}"},
+        "pin_memory": {"on": "dataloader_pin_memory=True"},
+        "persistent_workers": {"on": "dataloader_persistent_workers=True"},
+        "prefetch_factor": {"*": "dataloader_prefetch_factor={level}"},
+        "non_blocking": {"on": 'accelerator_config={"non_blocking": True}'},
+        "activation_checkpointing": {"on": f"{recomputing}_checkpointing=True"},
+    }
+    return {
+        technique: {level: f"TrainingArguments({argument})" for level, argument in levels.items()}
+        for technique, levels in written.items()
+    }
+
+
+def _batch_sizes(written: str, parts: int) -> dict[str, str]:
+    """Return the recipe of a batch size for updates that learn from so many batches; ``{size}`` is that of a batch."""
+    return {"*": written.replace("{size}", "{level}" if parts == 1 else f"{{level}} // {parts}")}
 
 
 class _TrainingPrepared(Exception):

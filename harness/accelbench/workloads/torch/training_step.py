@@ -6,7 +6,7 @@ import math
 import random
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -286,6 +286,18 @@ class ProgramTask:
         return str(next((weight.device for weight in self._program.model.parameters()), "cpu"))
 
     @property
+    def recipes(self) -> dict[str, dict[str, str]]:
+        """What a user writes for techniques, by technique and level, where it names the kind of model or optimizer."""
+        recipes = {}
+        kinds = {type(each) for each in self.optimizers}
+        if len(kinds) == 1 and (kind := kinds.pop()).__module__.startswith("torch.optim"):
+            made = f"torch.optim.{kind.__name__}(model.parameters(), lr=lr"
+            recipes["optimizer"] = {level: f"{made}, {level}=True)" for level in ("foreach", "fused")}
+        if type(self._program.model) is nn.ModuleList:
+            recipes["compile"] = {"*": 'for each in models:\n    each.compile(mode="{level}")'}
+        return recipes
+
+    @property
     def memory_format(self) -> str:
         """The memory format of the weights of convolutions."""
         weights = [weight for weight in self._program.model.parameters() if weight.ndim == IMAGES_NDIM]
@@ -298,6 +310,13 @@ class ProgramTask:
         """The precision of the weights, as techniques call it."""
         kinds = {weight.dtype for weight in self._program.model.parameters() if weight.is_floating_point()}
         return precision_called(str(kinds.pop()).removeprefix("torch.")) if len(kinds) == 1 else "fp32"
+
+    @property
+    def recomputes_activations(self) -> bool:
+        """Whether the program's model of transformers computes activations a second time; false for other models."""
+        model = self._program.model
+        names = ("is_activation_checkpointing", "is_gradient_checkpointing")  # from version 5 on, and before
+        return next((bool(getattr(model, name)) for name in names if hasattr(type(model), name)), False)
 
     @property
     def is_compiled(self) -> bool:
@@ -543,6 +562,11 @@ def _check_program(program: Program) -> None:
             "the program's optimizer LBFGS computes the loss several times in a step; expected train_step(batch), "
             "which calls optimizer.step(closure)"
         )
+    if not _are_recipes(program.recipes):
+        raise BadInput(
+            f"the program's recipes are {_describe(program.recipes)}; expected code by technique and level, such as "
+            """{"amp": {"bf16": "Accelerator(mixed_precision='bf16')"}}"""
+        )
     for name, parts in (("optimizer", _as_list(program.optimizer)), ("state", program.state)):
         for part in parts:
             if not all(callable(getattr(part, method, None)) for method in ("state_dict", "load_state_dict")):
@@ -777,6 +801,14 @@ def attention_formula(attention: str | None) -> Iterator[None]:
 def copied(output: Any) -> Any:
     """Return a copy of a step's output, over which a recorded graph writes its next one."""
     return tree_map(output, lambda part: part.clone() if isinstance(part, torch.Tensor) else part)
+
+
+def _are_recipes(value: Any) -> bool:
+    """Return whether it holds texts by technique and level."""
+    return isinstance(value, Mapping) and all(
+        isinstance(levels, Mapping) and all(isinstance(code, str) for code in levels.values())
+        for levels in value.values()
+    )
 
 
 def _describe(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -117,6 +117,11 @@ class ProgramLoop(TorchTrainingLoop):
         self._own, self._program, self._stored = own, program, stored
         super().__init__(setting, options, training)
 
+    @property
+    def recipes(self) -> Mapping[str, Mapping[str, str]]:
+        """What a user writes for techniques: what the program says, and what names its kinds of model and optimizer."""
+        return {**self.training.task.recipes, **self._program.recipes}
+
     def _objections(self) -> Iterator[str | Reason]:
         options = self.options
         for option in sorted(options.given & {"batch_size", "workers", "persistent_workers", "prefetch_factor"}):
@@ -186,7 +191,7 @@ class ProgramLoop(TorchTrainingLoop):
             "compile": lambda: None if task.is_compiled else "eager",
             "optimizer": lambda: task.implementation(self.device),
             "attention": lambda: task.attention,
-            "activation_checkpointing": lambda: bool(getattr(task.make_model(), "is_gradient_checkpointing", False)),
+            "activation_checkpointing": lambda: task.recomputes_activations,
             "cuda_graphs": lambda: False,
             "non_blocking": lambda: False,
             "accumulation": lambda: None if task.trains_itself else 1,
