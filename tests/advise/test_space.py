@@ -2,9 +2,13 @@
 
 from random import Random
 
+import pytest
 from surfaces import axis
 
-from accelbench.advise.space import SearchSpace
+import accelbench.techniques  # noqa: F401  fills the catalogue
+from accelbench.advise.space import SearchSpace, build_space
+from accelbench.errors import Unavailable
+from accelbench.measuring.applicable import Applicable
 
 SPACE = SearchSpace(
     (
@@ -38,3 +42,25 @@ def test_a_sample_holds_every_level_about_equally_often_and_nothing_known():
 def test_a_configuration_is_named_by_what_is_switched():
     assert SPACE.label(("bf16", "8", "1")) == "amp bf16, batch-size 8"
     assert SPACE.label(SPACE.baseline) == "nothing switched"
+
+
+FOUND = [
+    Applicable(technique="amp", levels=("as-is", "bf16")),
+    Applicable(technique="workers", levels=("as-is",), refused={"1": "nothing waits for batches"}),
+]
+
+
+def test_of_several_techniques_that_are_wished_for_those_that_are_refused_are_left_out():
+    assert [axis.technique for axis in build_space("torch", FOUND, ("workers", "amp")).axes] == ["amp"]
+
+
+@pytest.mark.parametrize(
+    ("only", "why"),
+    [
+        (("workers",), "workers cannot be switched here: nothing waits for batches; what can: amp$"),
+        (("amp", "threads"), "threads cannot be switched here; what can: amp$"),
+    ],
+)
+def test_a_wish_that_leaves_nothing_or_means_nothing_is_refused_in_one_line(only, why):
+    with pytest.raises(Unavailable, match=f"^--only: {why}"):
+        build_space("torch", FOUND, only)

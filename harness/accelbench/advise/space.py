@@ -207,14 +207,18 @@ def label_changes(changes: Levels) -> str:
 def build_space(framework: str, found: Collection[Applicable], only: tuple[str, ...]) -> SearchSpace:
     """Return the space of the techniques that can be switched, or of those in ``only``.
 
+    Of several in ``only``, those that are refused with a reason are left out.
+
     Raises:
-        Unavailable: a technique in ``only`` cannot be switched, or none can.
+        Unavailable: none of the techniques can be switched, or one in ``only`` means nothing here.
     """
     free = {each.technique: each for each in found if len(each.levels) > 1}
     for name in only:
-        if name not in free:
-            find_technique(framework, name)
-            refused = next((reason for each in found if each.technique == name for reason in each.refused.values()), "")
+        if name in free:
+            continue
+        find_technique(framework, name)
+        refused = next((reason for each in found if each.technique == name for reason in each.refused.values()), "")
+        if not refused or free.keys().isdisjoint(only):
             raise Unavailable(
                 f"--only: {name} cannot be switched here{f': {refused}' if refused else ''}; "
                 f"what can: {', '.join(free) or 'nothing'}"
