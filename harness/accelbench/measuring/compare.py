@@ -383,7 +383,10 @@ def _is_distance(why: Reason) -> bool:
 
 
 def _explain(why: Reason) -> str:
-    """Return the wording of a reason, with the way out if it is a usual error of the callable's."""
+    """Return the wording of a reason, with the way out of a usual error of the callable's and of a budget too short."""
+    if why.code == "step-too-slow":
+        needed_s, budget_s = (float(str(why.values[name])) for name in ("needed_s", "budget_s"))
+        return f"{why}; a budget_s {math.ceil(needed_s / budget_s)} times as long would do"
     if why.code not in ("error", "error-at"):
         return str(why)
     return str(why) + hint_on_error(str(why.values["type"]), str(why.values.get("message", "")))
