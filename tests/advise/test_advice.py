@@ -59,6 +59,13 @@ def test_what_never_met_the_baseline_has_an_estimate():
     )
 
 
+def test_a_gain_that_is_not_shown_is_no_statement():
+    gain = Judgement(speedup=8.0, low=0.32, high=200.0, verdict="undecided", pairs=2)
+    first, second, *_ = as_text(replace(ADVICE, changes={"compile": "default"}, gain=gain)).splitlines()
+    assert first == "walk (torch): compile default may be 8.00× (0.320–200) as fast as the baseline, per step."
+    assert second == "The verdict is undecided; a longer --budget may decide it."
+
+
 def test_an_interval_without_an_upper_end_is_null_in_json_and_open_in_text():
     gain = Judgement(speedup=1.5, low=1.2, high=math.inf, verdict="faster", pairs=3)
     advice = replace(ADVICE, changes={"compile": "default"}, gain=gain)

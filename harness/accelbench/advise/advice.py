@@ -224,9 +224,11 @@ def _answer(advice: Advice) -> Iterator[str]:
         about = next(speedup(each.speedup) for each in advice.tried if each.speedup and each.changes == advice.changes)
         yield f"{where}: {chosen}, about {about} as fast as {advice.over}, per {advice.unit}; not timed side by side."
     else:
-        yield f"{where}: {chosen} is {_ratio(advice.gain)} as fast as {advice.over}, per {advice.unit}."
-        if advice.gain.verdict != "faster":
-            yield f"The verdict over {advice.over} is {advice.gain.verdict}; a longer --budget may decide it."
+        is_shown = advice.gain.verdict == "faster"
+        speed = f"{_ratio(advice.gain)} as fast as {advice.over}, per {advice.unit}"
+        yield f"{where}: {chosen} {'is' if is_shown else 'may be'} {speed}."
+        if not is_shown:
+            yield f"The verdict is {advice.gain.verdict}; a longer --budget may decide it."
     memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
     repeated = "the same bits in two runs" if advice.deterministic else ""
     if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
