@@ -158,13 +158,13 @@ class ArrayProgram:
     with the names of Python's array API standard (https://data-apis.org/array-api) and the library's own: a step that
     uses no others runs in all of them. ``arrays`` are NumPy arrays, and numbers, which the suite brings to the memory
     of the library. Every step begins with these arrays. If it writes into them, it is given copies, and copying is part
-    of its time.
+    of its time. A step that makes its own arrays needs none.
 
     ``items`` is how many items one step processes, such as cells or interactions.
     """
 
     step: Callable[..., Any]
-    arrays: Sequence[Any]
+    arrays: Sequence[Any] = ()
     items: float = 1
 
 

@@ -52,6 +52,18 @@ def test_a_step_computes_the_same_in_pytorch_as_in_numpy() -> None:
     assert isinstance(arm.step(), torch.Tensor)
 
 
+def test_a_step_may_begin_without_arrays() -> None:
+    def makes_its_own() -> ArrayProgram:
+        return ArrayProgram(step=lambda xp: xp.sum(xp.sin(xp.linspace(0.0, 1.0, 100))))
+
+    outputs = [
+        check.output_of(arm_of(makes_its_own, array_library=name), load("torch")) for name in ("numpy", "torch-cpu")
+    ]
+    assert relative_error(*outputs) < 1e-6
+    with pytest.raises(Unavailable, match="none of the program's arrays is in float64"):
+        arm_of(makes_its_own, dtype="float32")
+
+
 def draw(xp: Any, heat: Any, rate: float) -> Any:
     return heat + rate * xp.asarray(np.random.default_rng().random(heat.shape))
 
@@ -128,7 +140,6 @@ def test_without_a_device_cupy_is_left_out_with_one_sentence() -> None:
             with_changes(arrays=(torch.ones(3), 1)),
             r"arrays\[0\] of the program is a torch.Tensor; expected a NumPy",
         ),
-        (with_changes(arrays=(1, 2)), "the program has no arrays; expected those with which a step begins"),
         (with_changes(step=lambda heat, rate: heat * rate), "step cannot be called with xp and its 2 arrays: too many"),
         (with_changes(step=lambda *_: None), "the program's step returned None; expected the arrays that it computed"),
         (with_changes(items=0), "the program's items must be above 0 and finite, got 0"),
