@@ -170,7 +170,7 @@ def test_slow_steps_are_decided_within_a_dozen_calls(clock: FakeClock) -> None:
 
 def test_a_baseline_that_is_too_slow_for_the_budget_is_refused_with_the_budget_that_would_do(clock: FakeClock) -> None:
     arms = {"one": walk(clock, 0.5), "other": walk(clock, 0.1)}
-    with pytest.raises(BadInput, match="far over the budget of 100 ms per arm; a budget_s 50 times as long would do$"):
+    with pytest.raises(BadInput, match=r"far over the budget of 100 ms per arm; a budget_s 50 times as long would do$"):
         accelbench.compare(arms, budget_s=0.2)
     assert accelbench.compare(arms, budget_s=50 * 0.2)["other"].verdict == "faster"
 
