@@ -9,7 +9,7 @@ from accelbench.frameworks import host
 
 def test_arrays_are_found_in_nested_tuples_and_mappings_in_their_order() -> None:
     output = (np.float32([1, 2]), {"loss": 3.0, "parts": [np.int64(4), None]})
-    assert [array.tolist() for array in host.arrays(output)] == [[1.0, 2.0], 3.0, 4.0]
+    assert [array.tolist() for array in host.arrays(output)] == [[1.0, 2.0], 3.0, 4.0, None]
 
 
 def test_everything_arrives_in_float64() -> None:

@@ -402,6 +402,7 @@ def test_a_coroutine_that_was_called_is_not_left_unawaited(clock: FakeClock) -> 
 def device(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> FakeDevice:
     """An asynchronous device that takes the place of CuPy's adapter."""
     device = FakeDevice(clock)
+    load("cupy").switches()  # it finds the package before another one takes its place
     monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     monkeypatch.setattr(first_calls, "load", lambda name: device if name == "cupy" else load(name))
     return device
@@ -585,6 +586,10 @@ MIXED: dict[Any, Any] = {"a": 1.0, 2: 2.0, None: 3.0, ("b", 1): 4.0}
         ([1.0, 4.0, 9.0], np.array([1.0, 4.0, 9.0])),
         (np.array([[1j, 2.0]]), [[1j, 2 + 0j]]),
         ([["a", "b"], ["c", "d"]], np.array([["a", "b"], ["c", "d"]])),
+        ([[1, 2], (3, None)], ([1, 2], [3, None])),
+        ([np.ones(2), 1.0], [[1.0, 1.0], 1.0]),
+        (pd.Series(["a", None]), pd.Series(["a", None])),
+        (np.array(["a", math.nan, None], object), np.array(["a", math.nan, None], object)),
     ],
 )
 def test_equal_outputs_in_other_containers_have_a_speed(clock: FakeClock, baseline: Any, candidate: Any) -> None:
@@ -620,15 +625,33 @@ def test_equal_outputs_in_other_containers_have_a_speed(clock: FakeClock, baseli
             np.array([(1.0, 2.0)], [("x", float), ("z", float)]),
             "the output lacks the field 'y' of the baseline's",
         ),
+        ([[1, 2], [3]], [[1], [2, 3]], "the output is nested in another way than the baseline's"),
+        ({"x": [], "y": [1, 2]}, {"x": [1, 2], "y": []}, "the output is nested in another way than the baseline's"),
+        ([("a", 1), ("b", 2)], ["a", 1, "b", 2], "the output is nested in another way than the baseline's"),
     ],
 )
-def test_other_keys_columns_and_index_are_another_output(
+def test_other_names_and_another_nesting_are_another_output(
     clock: FakeClock, baseline: Any, candidate: Any, reason: str
 ) -> None:
     found = compared(clock, lambda: baseline, lambda: candidate)["candidate"]
     assert found.verdict is None
     assert found.reason.startswith(reason)
     assert "tolerance" not in found.reason
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate"),
+    [
+        ([1, None, 3], [None, 1, 3]),
+        ([1, None], [1]),
+        (np.array(["a", None], object), np.array(["a", math.nan], object)),
+        (pd.DataFrame({"x": ["a", None]}), pd.DataFrame({"x": ["a", "b"]})),
+    ],
+)
+def test_what_is_missing_must_be_missing_in_the_same_place(clock: FakeClock, baseline: Any, candidate: Any) -> None:
+    found = compared(clock, lambda: baseline, lambda: candidate)["candidate"]
+    assert found.verdict is None
+    assert found.reason.startswith("the output")
 
 
 def test_other_keys_are_seen_where_outputs_go_on_from_the_last_state(clock: FakeClock) -> None:

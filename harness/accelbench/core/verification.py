@@ -129,11 +129,11 @@ def _joined(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
 def _error_of(array: np.ndarray, reference: np.ndarray, name: str) -> OutputError:
     are_numbers = [each.dtype.kind in NUMBERS for each in (array, reference)]
     if not all(are_numbers):
-        return OutputError(over_all=math.inf if any(are_numbers) else _share_that_differs(array, reference))
+        return OutputError(over_all=math.inf if any(are_numbers) else share_that_differs(array, reference))
     if np.array_equal(array, reference):
         return OutputError(over_all=0.0)
     if _is_exact(array) or _is_exact(reference):
-        return OutputError(over_all=_share_that_differs(array, reference))
+        return OutputError(over_all=share_that_differs(array, reference))
     if not array.ndim and not np.iscomplexobj(array) and not np.iscomplexobj(reference):  # there may be thousands
         number, known = float(array), float(reference)
         if known and math.isfinite(number) and math.isfinite(known):
@@ -157,13 +157,14 @@ def _is_exact(array: np.ndarray) -> bool:
     return array.dtype in (np.int64, np.uint64) and max(-int(array.min()), int(array.max())) > LARGEST_INTEGER
 
 
-def _share_that_differs(array: np.ndarray, reference: np.ndarray) -> float:
+def share_that_differs(array: np.ndarray, reference: np.ndarray) -> float:
+    """Return the share of values that are not equal; what is missing, such as NaN in an array of objects, is equal."""
     try:
         differs = np.asarray(np.not_equal(array, reference), dtype=bool)
+        if array.dtype.kind in "mMO":  # what is missing there differs from itself
+            differs &= ~np.asarray((array != array) & (reference != reference), dtype=bool)
     except TypeError:  # they are of kinds that NumPy cannot compare
         return 1.0
-    if array.dtype.kind in "mM" and reference.dtype.kind in "mM":
-        differs &= ~(np.isnat(array) & np.isnat(reference))
     return float(np.mean(differs)) if differs.size else 0.0
 
 

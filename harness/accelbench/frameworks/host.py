@@ -130,7 +130,9 @@ def _rebuild(
 
 
 def item(array: Any, index: Index) -> Any:
-    """Return a copy of one item of a NumPy array."""
+    """Return a copy of one item of a NumPy array, masked where the array is."""
+    if isinstance(array, np.ma.MaskedArray):
+        return np.ma.array(array.data[index], mask=np.ma.getmaskarray(array)[index], copy=True)
     return np.array(array[index])
 
 

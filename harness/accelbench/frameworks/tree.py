@@ -36,7 +36,7 @@ def stored_leaves(value: Any) -> Iterator[Any]:
     Containers are dictionaries, lists, tuples, sets and dataclasses, also of derived types, ``UserDict``,
     ``SimpleNamespace``, structured arrays, arrays of containers, tables and sparse matrices. They are read as their
     built-in type does, past methods that a derived type overrides and that may compute. A ``DeferredOutput`` is read,
-    since it says that it was not. What is no container is a leaf; None counts as empty.
+    since it says that it was not. What is no container is a leaf, None too, unless there is nothing else.
 
     The values of a dictionary come in the order of its keys, so that equal dictionaries have equal leaves. Keys of
     several types are ordered by type first. A dictionary that is a dataclass too keeps the order of its fields.
@@ -44,12 +44,17 @@ def stored_leaves(value: Any) -> Iterator[Any]:
     Raises:
         LazyOutput: a dataclass computes a field when it is read.
     """
+    leaves = [*_all_leaves(value)]
+    return iter(leaves if any(leaf is not None for leaf in leaves) else ())
+
+
+def _all_leaves(value: Any) -> Iterator[Any]:
     parts = stored_parts(value)
-    if parts is not None:
-        for part in parts:
-            yield from stored_leaves(part)
-    elif value is not None:
+    if parts is None:
         yield value
+    else:
+        for part in parts:
+            yield from _all_leaves(part)
 
 
 def stored_parts(value: Any) -> Sequence[Any] | None:

@@ -503,7 +503,9 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         """Return the name of an array's type for it; leave other objects to pickle."""
-        if isinstance(obj, type | np.generic) or not any(package in ADAPTERS for package in packages_of(obj)):
+        if isinstance(obj, type | np.generic | np.dtype) or not any(
+            package in ADAPTERS for package in packages_of(obj)
+        ):
             return NotImplemented
         return str, (type(obj).__name__,)
 

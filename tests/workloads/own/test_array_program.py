@@ -13,7 +13,7 @@ from accelbench import Arm, ArrayProgram, Setting, array_program
 from accelbench.core import apply_all, find_technique
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
-from accelbench.frameworks import load
+from accelbench.frameworks import host, load
 from accelbench.measuring.checks import output as check
 
 SIDE = 12
@@ -50,6 +50,25 @@ def test_a_step_computes_the_same_in_pytorch_as_in_numpy() -> None:
         assert (arm.items, arm.device) == (SIDE, "cpu")
         assert relative_error(check.output_of(arm, load("torch")), [expected]) < 1e-12
     assert isinstance(arm.step(), torch.Tensor)
+
+
+def test_masked_arrays_keep_their_masks_and_only_numpy_has_them() -> None:
+    def step(_: Any, heat: Any) -> Any:
+        heat *= 2
+        return heat.filled(-1.0).sum()
+
+    gaps = np.ma.masked_greater(np.random.default_rng(0).random(SIDE), 0.5)
+    build_masked = with_changes(step=step, arrays=(gaps,))
+    arm = arm_of(build_masked)
+    first = arm.step()
+    (array,) = arm.inputs()
+    for place in range(SIDE):
+        before = host.item(array, place)
+        host.put(array, place, 7.0)
+        host.put(array, place, before)
+    assert arm.step() == first == step(np, gaps.copy())
+    with pytest.raises(Unavailable, match="masked arrays, which no other library has"):
+        arm_of(build_masked, array_library="torch-cpu")
 
 
 def test_a_step_may_begin_without_arrays() -> None:

@@ -1,7 +1,7 @@
 """A program of a user's own becomes a workload that techniques switch, or is refused in one sentence."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -90,6 +90,44 @@ def test_what_is_to_be_written_names_the_kind_of_optimizer_and_of_model_unless_t
     assert arm_of().recipes["optimizer"]["fused"] == "torch.optim.AdamW(model.parameters(), lr=lr, fused=True)"
     assert arm_of(several).recipes == {"compile": {"*": 'for each in models:\n    each.compile(mode="{level}")'}}
     assert arm_of(own).recipes == {"optimizer": {"fused": "faster()"}}
+
+
+def test_a_step_may_ask_for_gradients_itself_and_has_its_precision_and_modules_observed() -> None:
+    def step(model: Any, batch: Any) -> Any:
+        images = batch[0].requires_grad_()
+        (slopes,) = torch.autograd.grad(model(images).sum(), images, create_graph=True)
+        return slopes.pow(2).mean()
+
+    for options in ({"amp": "bf16"}, {"compile": "default"}):
+        program(with_changes(step=step)).build(Setting(only_check=True, cores=2), device="cpu", **options)
+
+
+@dataclass
+class Boxes:
+    """What a detector finds."""
+
+    names: list[str]
+    scores: torch.Tensor
+
+
+@pytest.mark.parametrize("answer", ["text", 0.5, Boxes(["cat"], torch.ones(1)), {"label": "cat", "score": 0.5}])
+def test_an_answer_may_hold_texts_and_numbers(answer: Any) -> None:
+    arm = arm_of(with_changes(optimizer=None, step=lambda model, batch: answer))
+    arm.step()
+    assert arm.observe is not None
+    assert 0 <= arm.observe()["wait_share"] <= 1
+
+
+def test_a_model_without_parameters_computes() -> None:
+    arm = arm_of(with_changes(model=nn.Flatten(), optimizer=None, step=lambda model, batch: model(batch[0])))
+    assert arm.observe is not None
+    assert 0 <= arm.observe()["wait_share"] <= 1
+
+
+def test_batches_of_a_list_are_resident_on_the_cpu_already() -> None:
+    batches = [(torch.ones(4, 1, 8, 8), torch.zeros(4, dtype=torch.long))]
+    with pytest.raises(Unavailable, match="nothing is sent"):
+        arm_of(with_changes(loader=batches), data_location="resident")
 
 
 def test_without_an_optimizer_nothing_is_learnt_and_no_gradient_recorded() -> None:

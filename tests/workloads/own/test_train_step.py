@@ -100,6 +100,42 @@ def test_its_losses_are_those_of_its_own_loop_and_a_reset_forgets_everything() -
     assert torch.equal(losses_of(arm), losses), "weights, both optimizers, the warm-up and the count are the first ones"
 
 
+class Wrapping(torch.optim.Optimizer):
+    """Steps by another optimizer, whose momentum is no part of its own state, as implementations of SAM do."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {})
+        self.base = torch.optim.SGD(self.param_groups, lr=0.1, momentum=0.9)
+
+    def step(self) -> None:  # type: ignore[override]
+        self.base.step()
+
+
+@pytest.mark.parametrize("is_wrapped", [True, False])
+def test_an_optimizer_within_another_one_or_held_by_the_step_alone_is_reset(is_wrapped: bool) -> None:
+    def build_nested() -> Program:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        outer = Wrapping(model.parameters())
+        used = outer if is_wrapped else outer.base
+
+        def train_step(batch: Any) -> torch.Tensor:
+            loss = loss_of(model(batch[0]), batch[1])
+            used.zero_grad()
+            loss.backward()
+            used.step()
+            return loss
+
+        loader = DataLoader(DATA, batch_size=4)
+        return Program(
+            model=model, loader=loader, train_step=train_step, optimizer=outer if is_wrapped else (), batches=8
+        )
+
+    arm = arm_of(build_nested)
+    first = losses_of(arm)
+    assert torch.equal(losses_of(arm), first)
+
+
 @pytest.mark.parametrize("is_named", [True, False])
 def test_a_schedule_that_ends_begins_again_and_is_reset_whether_or_not_it_is_named_as_state(is_named: bool) -> None:
     rates: list[float] = []

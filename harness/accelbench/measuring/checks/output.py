@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from accelbench.core import Arm, DeferredOutput
-from accelbench.core.verification import Outputs, find_excess_error, relative_error
+from accelbench.core.verification import Outputs, find_excess_error, relative_error, share_that_differs
 from accelbench.errors import BadInput
 from accelbench.frameworks import Framework, host
 from accelbench.frameworks.host import ArrayInfo, Index
@@ -62,6 +62,8 @@ def identical(output: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool
 def _equal(array: np.ndarray, other: np.ndarray) -> bool:
     if np.array_equal(array, other):
         return True
+    if array.shape == other.shape and array.dtype.kind == other.dtype.kind == "O":
+        return share_that_differs(array, other) == 0
     if not all(each.dtype.kind in "fcmM" for each in (array, other)):
         return False
     return np.array_equal(array, other, equal_nan=True)  # takes many times as long
@@ -137,8 +139,17 @@ def find_other_labels(output: Any, expected: Any) -> Reason | None:
     """Return a reason if a dictionary in an output has other keys than expected, or a table other columns or index.
 
     The order of keys says nothing, that of columns and of an index does. Where only one of both is a table, their
-    labels are not compared.
+    labels are not compared. As many plain values must be nested alike, since only that says which belong together.
     """
+    if other := _find_other_names(output, expected):
+        return other
+    nestings = _nesting_of(output), _nesting_of(expected)
+    if None in nestings or nestings[0] == nestings[1] or len({*map(_count, nestings)}) > 1:
+        return None
+    return reason("message", message="the output is nested in another way than the baseline's")
+
+
+def _find_other_names(output: Any, expected: Any) -> Reason | None:
     if type(output) in _PLAIN or type(expected) in _PLAIN:
         return None
     labels, others = stored_labels(output), stored_labels(expected)
@@ -151,8 +162,25 @@ def find_other_labels(output: Any, expected: Any) -> Reason | None:
             return reason("message", message=_describe_labels(kind, labels[kind], others[kind]))
     if parts is None or expected_parts is None or len(parts) != len(expected_parts):
         return None
-    found = (find_other_labels(*pair) for pair in zip(parts, expected_parts, strict=True))
+    found = (_find_other_names(*pair) for pair in zip(parts, expected_parts, strict=True))
     return next(filter(None, found), None)
+
+
+def _nesting_of(output: Any) -> Any:
+    """Return the numbers of plain values in an output, nested as its lists are; None if it has other values."""
+    parts = stored_parts(output)
+    if parts is None:
+        return 1 if type(output) in _PLAIN or isinstance(output, np.generic) else None
+    if isinstance(output, np.ndarray) or any(isinstance(part, np.ndarray) for part in parts):
+        return None
+    nestings = [_nesting_of(part) for part in parts]
+    if None in nestings:
+        return None
+    return [sum(nestings)] if all(nesting == 1 for nesting in nestings) else nestings
+
+
+def _count(nesting: Any) -> int:
+    return sum(map(_count, nesting)) if isinstance(nesting, list) else int(nesting)
 
 
 def _same_labels(kind: str, labels: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -63,6 +63,8 @@ def build_array_program(
     library = find_library(array_library)
     program = _require_program(build())
     check_choice(dtype, _DTYPES, "dtype")
+    if array_library != "numpy" and any(isinstance(array, np.ma.MaskedArray) for array in program.arrays):
+        raise Unavailable("the program has masked arrays, which no other library has")
     arrays = _in_float32(program.arrays) if dtype == "float32" else program.arrays
     stored = setting.storage.values  # what a step does is found out once
     if build not in stored:
@@ -92,9 +94,7 @@ class _Steps:
 
     def resident(self, arrays: Sequence[Any]) -> Any:
         xp = self.library.xp
-        given = (
-            [each if _is_number(each) else xp.asarray(each, copy=True) for each in arrays] if self.copies else arrays
-        )
+        given = [self._copy(each) for each in arrays] if self.copies else arrays
         try:
             return self.program.step(xp, *given)
         except _NOT_IN_THIS_LIBRARY as error:
@@ -102,6 +102,11 @@ class _Steps:
                 raise
             why = f"{type(error).__name__}: {first_line(error)}"
             raise Unavailable(f"the program does not run with {_library_of(xp)}: {why}") from error
+
+    def _copy(self, array: Any) -> Any:
+        if isinstance(array, np.ma.MaskedArray):
+            return array.copy()
+        return array if _is_number(array) else self.library.xp.asarray(array, copy=True)
 
     def there_and_back(self, arrays: Sequence[Any]) -> Any:
         output = self.resident(_send(self.library, arrays))

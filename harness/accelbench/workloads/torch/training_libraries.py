@@ -435,9 +435,9 @@ def _require_one_device(count: int, owner: str) -> None:
 
 
 def _require_device(model: Any, device: Any, owner: str) -> None:
-    found = next(model.parameters()).device
-    if found.type != device.type:
-        raise Unavailable(f"the {owner} sends its batches to {device}, and the model lies on {found}")
+    weight = next(model.parameters(), None)
+    if weight is not None and weight.device.type != device.type:
+        raise Unavailable(f"the {owner} sends its batches to {device}, and the model lies on {weight.device}")
 
 
 def _scaler_of(owner: Any) -> list[Any]:

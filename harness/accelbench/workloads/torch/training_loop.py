@@ -445,15 +445,21 @@ class TorchTrainingLoop(TrainingLoop):
             waited_s += time.perf_counter() - asked_s
             if batch is None:
                 return {"wait_share": waited_s / (time.perf_counter() - start_s)}
-            output = self.train_on(batch)
-            self._scalar(output[0]).item()  # otherwise an accelerator's work would count as waiting for the next batch
+            self.train_on(batch)
+            self.trainer.wait()  # otherwise an accelerator's work would count as waiting for the next batch
 
     @staticmethod
     def _scalar(result: Any) -> Any:
-        """Return one number that depends on a result: the loss itself, or the sum of a program's answer."""
-        from accelbench.frameworks.tree import tree_leaves
+        """Return one number that depends on a result: the loss itself, or the sum of a program's answer.
 
-        first = next(tree_leaves(result))
+        Raises:
+            Unavailable: there is no tensor in the result.
+        """
+        from accelbench.frameworks.tree import stored_leaves
+
+        first = next((leaf for leaf in stored_leaves(result) if hasattr(leaf, "ndim")), None)
+        if first is None:
+            raise Unavailable("the program's step returns no tensor, so there is nothing to read")
         return first.sum() if first.ndim else first
 
 

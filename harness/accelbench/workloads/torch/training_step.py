@@ -265,8 +265,11 @@ class ProgramTask:
         self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
         step = program.train_step or program.step
-        schedulers = [each for each in _held_by(step) if isinstance(each, lr_scheduler.LRScheduler)]
-        self._state = [*program.state, *(each for each in schedulers if each not in program.state)]
+        known = [*program.state, *self.optimizers]
+        held = [*_held_by(step), *(value for each in self.optimizers for value in vars(each).values())]
+        kinds = lr_scheduler.LRScheduler, torch.optim.Optimizer  # one optimizer may hold another, as SAM does
+        more = {id(each): each for each in held if isinstance(each, kinds) and each not in known}
+        self._state = [*program.state, *more.values()]
         self._first_state = [deepcopy(each.state_dict()) for each in self._state]
         self._counters = _Counters(step)
         layers = list(program.model.modules())
@@ -358,7 +361,7 @@ class ProgramTask:
         calls: list[tuple[Any, Any]] = []
         handle = model.register_forward_pre_hook(lambda _, *call: calls.append(call), with_kwargs=True)
         try:
-            with torch.no_grad():
+            with torch.set_grad_enabled(self.learns):
                 self._result(model, batch)
         finally:
             handle.remove()
@@ -444,7 +447,7 @@ class ProgramTask:
             if self.trains_itself:
                 self.train(batch)
             else:
-                with torch.no_grad():
+                with torch.set_grad_enabled(self.learns):  # a step that learns may ask for gradients itself
                     self._result(model, batch)
         finally:
             for hook in hooks:
@@ -731,7 +734,10 @@ class Trainer:
 
     def wait(self) -> None:
         """Read a weight, for which the device must have finished everything that was launched before."""
-        next(self.model.parameters()).detach().flatten()[0].item()
+        if (weight := next(self.model.parameters(), None)) is not None:
+            weight.detach().flatten()[0].item()
+        elif self.device.type != "cpu":
+            torch.accelerator.synchronize(self.device)
 
     def _add_gradients(self, batch: Any) -> tuple[Any, ...]:
         """Run the forward and backward pass, in parts if gradients accumulate; return losses and logits."""

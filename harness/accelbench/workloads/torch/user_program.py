@@ -152,6 +152,8 @@ class ProgramLoop(TorchTrainingLoop):
             )
         if self.setting.only_check and "amp" in options.given and (own := self._own_precision) != "fp32":
             yield f"the program sets its own precision, {own}, which nothing outside can change"
+        if options.data_location == "resident" and self.device.type == "cpu":
+            yield reason("already-resident")
         if options.data_location in ("resident", "host") and self._own.is_data_loader:
             yield "the program's loader makes its batches anew in every epoch: batches in memory would leave that out"
         if options.loading in ("thread", "device") and not self.processes.workers and self._draws:
