@@ -175,6 +175,19 @@ def test_a_baseline_that_is_too_slow_for_the_budget_is_refused_with_the_budget_t
     assert accelbench.compare(arms, budget_s=50 * 0.2)["other"].verdict == "faster"
 
 
+def test_a_baseline_is_called_twice_before_it_is_refused_as_too_slow(clock: FakeClock) -> None:
+    calls: list[None] = []
+
+    def slow() -> float:
+        calls.append(None)
+        clock.advance(3.0)
+        return 1.0
+
+    with pytest.raises(BadInput, match=r"^the baseline 'slow' has no speed: one step takes 3\.00 s"):
+        accelbench.compare({"slow": slow, "other": walk(clock, 0.1)}, budget_s=0.5)
+    assert len(calls) == 2
+
+
 def test_arms_whose_preparation_takes_long_are_built_once_and_a_warning_names_the_budget_for_more(
     clock: FakeClock,
 ) -> None:

@@ -654,6 +654,40 @@ def test_what_is_missing_must_be_missing_in_the_same_place(clock: FakeClock, bas
     assert found.reason.startswith("the output")
 
 
+def test_an_answer_from_a_cache_of_functools_is_said_to_be_one(clock: FakeClock) -> None:
+    @functools.cache
+    def remembered(number: int) -> float:
+        clock.advance(1e-3)
+        return float(number)
+
+    found = compared(clock, lambda: 7.0, lambda: remembered(7))
+    assert any(
+        warning.startswith("'candidate': later calls find their answer in a cache") for warning in found.warnings
+    )
+    assert not any("cache" in warning for warning in compared(clock, lambda: 7.0, lambda: 7.0).warnings)
+
+
+def test_a_list_of_numpys_numbers_that_is_sorted_in_place_is_named(clock: FakeClock) -> None:
+    numbers = list(np.random.default_rng(0).random(9))
+
+    def sort_in_place() -> list[Any]:
+        numbers.sort()
+        return numbers
+
+    expected = sorted(numbers)
+    found = compared(clock, lambda: expected, sort_in_place)
+    assert any("'candidate' changes the list that it holds" in warning for warning in found.warnings)
+
+
+def test_a_wrong_call_inside_a_callable_is_not_blamed_on_how_it_is_called(clock: FakeClock) -> None:
+    def helper(number: int) -> int:
+        return number
+
+    reason = compared(clock, lambda: 7, lambda: helper())["candidate"].reason  # type: ignore[call-arg]
+    assert "missing 1 required positional argument" in reason
+    assert "arms are called without arguments" not in reason
+
+
 def test_other_keys_are_seen_where_outputs_go_on_from_the_last_state(clock: FakeClock) -> None:
     def counting(name: str) -> Step:
         state = np.zeros(1)

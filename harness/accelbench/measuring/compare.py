@@ -39,7 +39,7 @@ from accelbench.measuring.first_calls import (
 from accelbench.measuring.interference import InterferenceMonitor
 from accelbench.measuring.many_builds import ManyBuildsRun
 from accelbench.measuring.trial_result import TrialResult
-from accelbench.measuring.trial_run import TrialRun
+from accelbench.measuring.trial_run import BURST_TIMES, TrialRun, find_slow_step
 from accelbench.schema.reasons import Reason
 from accelbench.schema.result import ArmRecord, Verdict
 from accelbench.text import format_table, format_table_html
@@ -190,11 +190,23 @@ def compare(
     plan = Plan(
         budget_s=budget_s / len(names), alpha=alpha, noise=noise, min_block_s=MIN_BLOCK_S, builds=1, prices=False
     )
+
+    def require_time(step_s: float) -> None:
+        if why := find_slow_step(plan, len(names) - 1, step_s, BURST_TIMES):
+            raise BadInput(_describe_failure(first, why))
+
     prototypes, warning = _prototypes(arms) if by_value and not rebuild else ({}, "")
     copies = {name: partial(_copy, given[name], prototypes[name]) for name in names} if prototypes else {}
     with first_calls_taken_back(given.values(), framework):
         known = make_first_calls(
-            given, copies, framework=framework, tolerance=tolerance, verifies=verify is not None, rebuild=rebuild
+            given,
+            copies,
+            framework=framework,
+            tolerance=tolerance,
+            verifies=verify is not None,
+            rebuild=rebuild,
+            clock=perf_counter,
+            require_time=require_time,
         )
     measured, warnings = measure_arms(
         copies if known.copies else given,
@@ -320,8 +332,7 @@ def measure_arms(
         measured = run.run()
     first = measured.arms[0]
     if first.outcome != "measured":
-        why = _explain(first.reason) if first.reason else first.outcome
-        raise BadInput(f"the baseline {baseline!r} has no speed: {why}") from known.baseline_error
+        raise BadInput(_describe_failure(baseline, first.reason or first.outcome)) from known.baseline_error
     flags = (f"{arm.levels['arm']}: {flag}" for arm in measured.arms for flag in arm.flags)
     return measured, tuple(
         dict.fromkeys(filter(None, [*known.warnings, run.warning, *map(str, measured.remarks), *flags]))
@@ -382,6 +393,10 @@ def _is_distance(why: Reason) -> bool:
     return why.code in _DIFFERS and math.isfinite(float(str(why.values["error"])))
 
 
+def _describe_failure(baseline: str, why: Reason | str) -> str:
+    return f"the baseline {baseline!r} has no speed: {_explain(why) if isinstance(why, Reason) else why}"
+
+
 def _explain(why: Reason) -> str:
     """Return the wording of a reason, with the way out of a usual error of the callable's and of a budget too short."""
     if why.code == "step-too-slow":
@@ -389,7 +404,8 @@ def _explain(why: Reason) -> str:
         return f"{why}; a budget_s {math.ceil(needed_s / budget_s)} times as long would do"
     if why.code not in ("error", "error-at"):
         return str(why)
-    return str(why) + hint_on_error(str(why.values["type"]), str(why.values.get("message", "")))
+    kind, message = str(why.values["type"]), str(why.values.get("message", ""))
+    return str(why) + hint_on_error(kind, message, is_inside=why.code == "error-at")
 
 
 def _arm(name: str, given: Callable[[], Any], items: float, rebuild: bool) -> Arm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import random
 import sys
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,8 @@ class ArmCalls:
     holds, without NumPy's. ``outputs`` are what it returned, ``values`` the same on the host, read after each call, as
     far as it can be read; if it cannot, ``unreadable`` says why. ``promise`` says why the first output is no result.
     ``error`` is what it raised. ``draws`` says whether it holds a generator of random numbers. ``changed`` are the
-    types of the containers it holds that its first call changed.
+    types of the containers it holds that its first call changed, ``remembers`` says whether the second call found its
+    answer in a cache of ``functools``, and ``shortest_s`` are the seconds of the shorter call.
     """
 
     items: float = 1
@@ -55,6 +58,8 @@ class ArmCalls:
     unknown: str = ""
     draws: bool = False
     changed: list[str] = field(default_factory=list)
+    remembers: bool = False
+    shortest_s: float = math.inf
     step: Callable[[], Any] | None = None
     outputs: list[Any] = field(default_factory=list)
     values: list[list[np.ndarray]] = field(default_factory=list)
@@ -105,6 +110,8 @@ def make_first_calls(
     tolerance: float | None,
     verifies: bool,
     rebuild: bool,
+    clock: Callable[[], float] = perf_counter,
+    require_time: Callable[[float], None] = lambda _: None,
 ) -> FirstCalls:
     """Call every arm, the first of which is the baseline, once or twice, and those of their copies that are needed.
 
@@ -115,6 +122,8 @@ def make_first_calls(
         tolerance: relative error between outputs; None if they are not compared.
         verifies: whether the user's function checks the outputs instead.
         rebuild: whether builders make new data, for which random generators are seeded.
+        clock: returns seconds.
+        require_time: is called with the seconds of the baseline's shortest call, and raises if they are too many.
 
     Raises:
         BadInput: the arms use several frameworks, the baseline returned None, or an arm is no function.
@@ -127,6 +136,8 @@ def make_first_calls(
         tolerance=tolerance,
         verifies=verifies,
         rebuild=rebuild,
+        clock=clock,
+        require_time=require_time,
     ).result()
 
 
@@ -142,7 +153,10 @@ class _TryOut:
         tolerance: float | None,
         verifies: bool,
         rebuild: bool,
+        clock: Callable[[], float],
+        require_time: Callable[[float], None],
     ) -> None:
+        self.clock, self.require_time = clock, require_time
         self.builders, self.copies, self.framework = builders, copies, framework
         self.baseline = next(iter(builders))
         self.compares = tolerance is not None and not verifies
@@ -165,6 +179,7 @@ class _TryOut:
         self._warn_of_unknown_frameworks()
         self._warn_of_other_dtypes()
         self._warn_of_changed_data()
+        self._warn_of_remembered_answers()
         copies = self._compare_copies()
         checked = self._choose_checked(copies)
         if self.compares and self.baseline in checked:
@@ -192,8 +207,12 @@ class _TryOut:
             arm = build()
             calls.items, calls.step = arm.items, arm.step
             held = _HeldData(arm.step) if watches else None
-            for _ in range(times):
+            caches = _caches_of(arm.step) if watches else []
+            for number in range(times):
+                hits, start_s = sum(cache.cache_info().hits for cache in caches), self.clock()
                 output = arm.step()
+                calls.shortest_s = min(calls.shortest_s, self.clock() - start_s)
+                calls.remembers = number > 0 and sum(cache.cache_info().hits for cache in caches) > hits
                 if held and not calls.outputs:
                     calls.changed = sorted(held.changed())
                 self._add_call(calls, output)
@@ -208,6 +227,8 @@ class _TryOut:
     def _call_original(self, build: Callable[[], Arm], seeding: Framework) -> ArmCalls:
         """Call an arm twice, or once if its outputs are not compared, and look at what it holds."""
         calls = self._call(build, 2 if self.compares else 1, seeding, watches=True)
+        if build is self.builders[self.baseline] and calls.is_done:
+            self.require_time(calls.shortest_s)
         held = list(held_values(calls.step))
         packages = {package for value in held for package in packages_of(value)}
         calls.held = _adapters(packages) - {"numpy"}
@@ -298,6 +319,14 @@ class _TryOut:
                     f"{name!r} changes {kinds} that it holds, so its timed calls work on what earlier calls left: "
                     "let every arm copy the data inside its function, or make fresh data there"
                 )
+
+    def _warn_of_remembered_answers(self) -> None:
+        names = [repr(name) for name, calls in self.calls.items() if calls.remembers and calls.is_done]
+        if names:
+            self.warnings.append(
+                f"{' and '.join(names)}: later calls find their answer in a cache of functools, where the first one "
+                "left it; call cache_clear() inside the function, unless looking it up is what you compare"
+            )
 
     def _dtypes(self, name: str) -> list[str]:
         """Return the dtypes of the arrays that an arm returned."""
@@ -541,6 +570,11 @@ def _has_one_value(container: Any) -> bool:
     return all(each == first for each in values)
 
 
+def _caches_of(step: Callable[[], Any]) -> list[Any]:
+    """Return the functions with a cache of ``functools`` that a callable holds."""
+    return [value for value in held_values(step) if callable(getattr(type(value), "cache_info", None))]
+
+
 def not_copied(name: str, why: str) -> str:
     """Return the warning that the arms were not copied, because of one of them."""
     return (
@@ -549,11 +583,11 @@ def not_copied(name: str, why: str) -> str:
     )
 
 
-def hint_on_error(kind: str, message: str) -> str:
-    """Return the way out of an error that a callable raised, "" where there is no usual one."""
+def hint_on_error(kind: str, message: str, *, is_inside: bool) -> str:
+    """Return the way out of an error that a call of a callable raised, or code within it, "" without a usual one."""
     if kind in ("StopIteration", "StopAsyncIteration"):
         return "; an iterator that it holds has come to its end: make the iterator inside the function"
-    if kind == "TypeError" and "argument" in message:
+    if kind == "TypeError" and "argument" in message and not is_inside:
         return "; arms are called without arguments: give a function that passes them, as in lambda: f(x)"
     return ""
 

@@ -34,6 +34,20 @@ PATIENCE = 3  # an arm may need this many times its budget for the fewest pairs 
 BURST_TIMES = 2  # as long as a burst of other work may make a step: one that only seems too slow is read once more
 
 
+def find_slow_step(plan: Plan, contrasts: int, step_s: float, times: float = 1.0) -> Reason | None:
+    """Return a reason if the fewest pairs of such a step take longer than that many times what an arm may need."""
+    pairs = fewest_pairs_of(plan, plan.alpha_each(contrasts))
+    if pairs * step_s <= times * PATIENCE * plan.budget_s:
+        return None
+    return reason(
+        "step-too-slow",
+        step_s=step_s,
+        pairs=plan.visits * pairs,
+        needed_s=plan.visits * pairs * step_s,
+        budget_s=plan.visits * plan.budget_s,
+    )
+
+
 class TrialRun:
     """One trial in this process.
 
@@ -206,24 +220,16 @@ class TrialRun:
         """Return a reason if not even the fewest pairs fit; a slow cold call alone may be compilation."""
         if self.plan.rehearse or self.plan.visit or arm_run.cold_s <= self.plan.budget_s:
             return None
-        contrasts = self.trial.contrasts(range(len(self.arm_runs)))
-        pairs = fewest_pairs_of(self.plan, self.plan.alpha_each(len(contrasts)))
-        needed_s, most_s = math.inf, PATIENCE * self.plan.budget_s
+        contrasts = len(self.trial.contrasts(range(len(self.arm_runs))))
+        step_s, why = math.inf, None
         for number in range(arm_run.warm_calls + 1):
-            if number == arm_run.warm_calls and needed_s > BURST_TIMES * most_s:
+            if number == arm_run.warm_calls and find_slow_step(self.plan, contrasts, step_s, BURST_TIMES):
                 break
-            step_s = self.stopwatch.block_s(arm_run.built, 1)
-            needed_s = min(needed_s, step_s * pairs)
-            if needed_s <= most_s:
-                return None
-        visits = self.plan.visits
-        return reason(
-            "step-too-slow",
-            step_s=needed_s / pairs,
-            pairs=visits * pairs,
-            needed_s=visits * needed_s,
-            budget_s=visits * self.plan.budget_s,
-        )
+            step_s = min(step_s, self.stopwatch.block_s(arm_run.built, 1))
+            why = find_slow_step(self.plan, contrasts, step_s)
+            if why is None:
+                break
+        return why
 
     def _fail_without_baseline(self) -> None:
         baseline, *candidates = self.arm_runs

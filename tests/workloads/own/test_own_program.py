@@ -112,7 +112,7 @@ class Boxes:
 
 @pytest.mark.parametrize("answer", ["text", 0.5, Boxes(["cat"], torch.ones(1)), {"label": "cat", "score": 0.5}])
 def test_an_answer_may_hold_texts_and_numbers(answer: Any) -> None:
-    arm = arm_of(with_changes(optimizer=None, step=lambda model, batch: answer))
+    arm = arm_of(with_changes(optimizer=None, step=lambda *_: answer))
     arm.step()
     assert arm.observe is not None
     assert 0 <= arm.observe()["wait_share"] <= 1
