@@ -403,7 +403,8 @@ WORDINGS: dict[str, Wording] = {
     ),
     "program-differs": Wording(
         text="outputs are not compared, since the program's own differs by {spread:percent} from run to run",
-        details=": no seed from outside reaches its random numbers, or parallel calls draw them in any order",
+        details=": no seed from outside reaches its random numbers, parallel calls draw them in any order, or a step "
+        "changes what no reset knows of",
     ),
     "late-first-batch": Wording(
         text="the program's first batch takes {share:share} of an iteration",

@@ -169,6 +169,7 @@ def test_a_recorded_graph_leaves_the_losses_of_earlier_batches_alone(monkeypatch
     loss = torch.zeros(())
     monkeypatch.setattr(Trainer, "train_on", lambda *_: (loss.add_(1),))
     arm = arm_of(compile="max-autotune")
+    loss.zero_()
     losses = arm.step().tolist()
     arm.close()
     assert losses == [float(number + 1) for number in range(len(losses))]
@@ -189,9 +190,8 @@ def test_what_is_no_program_is_refused_in_a_sentence(built: Callable[[], Any], s
 
 
 def test_a_step_that_returns_no_loss_is_refused() -> None:
-    arm = arm_of(with_changes(step=lambda model, batch: model(batch[0])))
     with pytest.raises(BadInput, match=r"returned a tensor of shape \(4, 3\); expected the loss"):
-        arm.step()
+        arm_of(with_changes(step=lambda model, batch: model(batch[0])))
 
 
 def test_it_is_called_by_its_module_and_its_function_and_summed_up_by_its_docstring() -> None:

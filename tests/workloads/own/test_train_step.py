@@ -1,5 +1,6 @@
 """A program may train by itself, and what it has already is no technique for it."""
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -98,6 +99,32 @@ def test_its_losses_are_those_of_its_own_loop_and_a_reset_forgets_everything() -
     assert losses.tolist() == [pytest.approx([each["loss"].item(), each["judged"]]) for each in trained]
     assert not torch.equal(arm.step(), losses)
     assert torch.equal(losses_of(arm), losses), "weights, both optimizers, the warm-up and the count are the first ones"
+
+
+def test_outputs_of_a_step_that_remembers_what_it_saw_are_not_compared() -> None:
+    def build_with_memory() -> Program:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        seen: list[Any] = []
+
+        def train_step(batch: Any) -> torch.Tensor:
+            seen.append(batch)
+            images, labels = random.choice(seen)
+            loss = loss_of(model(images), labels) * len(seen)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        loader = DataLoader(DATA, batch_size=4)
+        return Program(model=model, loader=loader, train_step=train_step, optimizer=optimizer, batches=8)
+
+    arm = arm_of(build_with_memory)
+    assert arm.ignore_output
+    assert [remark.code for remark in arm.remarks] == ["program-differs"]
+    told = program(build_with_memory).build(Setting(cores=2, compares_outputs=False), device="cpu")
+    assert told.ignore_output
 
 
 class Wrapping(torch.optim.Optimizer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ LOADED_BATCHES = (4, 8)  # at least, where loading takes its share; the more cor
 TIMED_BATCHES = 3
 ENOUGH_S = 1.0  # of timing batches
 LITTLE_WAIT = 0.045  # of the time: who saves it all gains less than 5 %
+REPEATED_STEPS = 3
+MOST_SPREAD = 5e-3  # of the losses of two runs; ten times as much is the most by which checks widen a tolerance
 WAITS = 8  # readings, all of which are below their median once in 256 times
 MOST_WAITS_S = 3.0  # for all readings, else nothing is known
 
@@ -152,10 +155,10 @@ class ProgramLoop(TorchTrainingLoop):
             )
         if self.setting.only_check and "amp" in options.given and (own := self._own_precision) != "fp32":
             yield f"the program sets its own precision, {own}, which nothing outside can change"
-        if options.data_location == "resident" and self.device.type == "cpu":
-            yield reason("already-resident")
         if options.data_location in ("resident", "host") and self._own.is_data_loader:
             yield "the program's loader makes its batches anew in every epoch: batches in memory would leave that out"
+        if options.data_location == "resident" and self.device.type == "cpu":
+            yield reason("already-resident")
         if options.loading in ("thread", "device") and not self.processes.workers and self._draws:
             yield "the program's data draw random numbers, and a thread that draws them beside the model's changes both"
         yield from super()._objections()
@@ -332,11 +335,28 @@ class ProgramLoop(TorchTrainingLoop):
             self.source.close()
             self.source = self._source()
         self._stored["batches"] = self._count
+        if "spread" not in self._stored and self.training.task.learns and self.setting.compares_outputs:
+            self._stored["spread"] = self._measure_spread()
         self.trainer.reset()
         if self.options.persistent_workers is not None and self.source.is_part and self.processes.workers:
             raise Unavailable(
                 "an iteration is a part of the program's epoch, within which loader processes live on whatever this is"
             )
+
+    def _measure_spread(self) -> float:
+        """Return how far the losses of two trainings from the same start are apart, relative to the largest.
+
+        They are where a step changes what no reset knows of, such as a buffer of what was seen.
+        """
+        batch = self._own.first()
+        runs = []
+        for _ in range(2):
+            self.trainer.reset()
+            sent = (self.trainer.send(deepcopy(batch)) for _ in range(REPEATED_STEPS))
+            runs.append([float(self._scalar(self.trainer.train_on(each)[0])) for each in sent])
+        largest = max(map(abs, runs[0]))
+        apart = max(abs(loss - other) for loss, other in zip(*runs, strict=True))
+        return apart / largest if largest and math.isfinite(apart) else 0.0
 
     def _known_batches(self) -> int | None:
         """Return the number of batches that an earlier visit chose."""
@@ -407,7 +427,8 @@ class ProgramLoop(TorchTrainingLoop):
         """Build the loop and return its arm."""
         arm = super().arm(**facts)
         remarks = self._remarks()
-        compares = not any(remark.code in ("data-never-repeat", "other-batches") for remark in remarks)
+        reasons = "data-never-repeat", "other-batches", "program-differs"
+        compares = self.setting.compares_outputs and not any(remark.code in reasons for remark in remarks)
         return replace(
             arm, reseed=self.training.task.reseed, remarks=remarks, ignore_output=arm.ignore_output or not compares
         )
@@ -417,6 +438,8 @@ class ProgramLoop(TorchTrainingLoop):
 
         draws, repeats = self._data_facts
         remarks = [] if repeats else [reason("data-never-repeat")]
+        if (spread := self._stored.get("spread", 0.0)) > MOST_SPREAD:
+            remarks.append(reason("program-differs", spread=spread))
         if draws and repeats:
             if "seed_s" not in self._stored:
                 self._stored["seed_s"] = Seeds(0, ()).time_s()
