@@ -63,6 +63,10 @@ def test_a_table_has_aligned_columns_below_a_rule():
     )
 
 
+def test_a_line_break_in_a_cell_breaks_no_table():
+    assert format_table([("a\nloop", "1.00×")], ("arm", "speedup")).splitlines()[2:] == ["a\\nloop  1.00×"]
+
+
 def test_a_table_for_notebooks_escapes_what_users_wrote():
     assert format_table_html([("<b>",)], ("arm",)) == (
         "<table><thead><tr><th>arm</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>"

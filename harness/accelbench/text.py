@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from accelbench.schema.result import AS_IS
+from accelbench.schema.safe_json import printable
 from accelbench.units import count
 
 Options = Mapping[str, Any] | str  # levels or options, or the text that they already are
@@ -102,8 +103,11 @@ def list_some(items: Iterable[str], most: int, *, separator: str = ", ") -> str:
 
 
 def format_table(rows: Iterable[Sequence[str]], headers: Sequence[str]) -> str:
-    """Return a table for a terminal: left-aligned columns, two spaces apart, with a rule below the headers."""
-    cells = [[*headers], *([*row] for row in rows)]
+    """Return a table for a terminal: left-aligned columns, two spaces apart, with a rule below the headers.
+
+    Every row is one line: a line break in a cell is escaped.
+    """
+    cells = [[printable(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [cells[0], ["-" * width for width in widths], *cells[1:]]
     padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)

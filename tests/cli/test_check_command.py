@@ -98,6 +98,34 @@ def test_runs_that_spread_too_much_say_which_change_would_show(accelbench, tmp_p
     assert accelbench().exit_code == 1
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b'{"accelbench": {"schema_version": 1, ', b'{"accelbench": {"schema_version": 99}}']
+)
+@pytest.mark.parametrize("command", ["check", "accept"])
+def test_a_newest_run_that_cannot_be_read_is_not_passed_over(results, accelbench, command, content):
+    (results / "example" / "0013_run.json").write_bytes(content)
+    result = accelbench() if command == "check" else accept("amp", "--reason", "why")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: the newest run cannot be checked: results/example/0013_run.json: ")
+
+
+@pytest.mark.parametrize("name", ["example/0001_cut", "example/cut", "other/0014_cut", "example/0014_theirs"])
+def test_a_file_that_is_no_newer_run_is_only_a_remark(results, accelbench, name):
+    path = results / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"benchmarks": []}' if "theirs" in name else "{")
+    result = accelbench()
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].startswith(f"results/{name}.json: not ")
+
+
+def test_an_unreadable_run_no_longer_matters_once_a_later_one_was_made(results, accelbench):
+    (results / "example" / "0013_run.json").write_text("{")
+    saved(results, 14)
+    assert accelbench().exit_code == 0
+
+
 def test_a_baseline_is_named_as_compare_names_runs(accelbench, results):
     saved(results, 13, factor=0.8)
     assert accelbench("--baseline", "3,4,5,6,7").exit_code == 1
@@ -175,6 +203,13 @@ def test_margins_of_the_project_count(accelbench, results, tmp_path):
     assert accelbench().exit_code == 0
 
 
+def test_a_first_change_is_accepted_into_a_new_file(accelbench, results, tmp_path):
+    saved(results, 13, factor=0.8)
+    assert accept("on mlp", "--reason", "why", "--accepted", "changes.toml").exit_code == 0
+    assert (tmp_path / "changes.toml").exists()
+    assert accelbench("--accepted", "changes.toml").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -182,6 +217,8 @@ def test_margins_of_the_project_count(accelbench, results, tmp_path):
         (["--baseline", "77"], "77: no run has this number"),
         (["--baseline", "latest"], "cannot be its own baseline"),
         (["--format", "html"], "'html' is not one of"),
+        (["--accepted", "nosuch.toml"], "--accepted: nosuch.toml: no such file"),
+        (["--limits", "nosuch.toml"], "'nosuch.toml' does not exist"),
     ],
 )
 @pytest.mark.usefixtures("results")
@@ -196,7 +233,7 @@ def test_what_cannot_be_used_is_one_line(accelbench, arguments, words):
     ("arguments", "words"),
     [
         (["amp"], "Missing option '--reason'"),
-        (["amp", "--reason", "why"], "is no reported change; give one of: nothing"),
+        (["amp", "--reason", "why"], "'amp': no change is reported, so there is none to accept"),
     ],
 )
 @pytest.mark.usefixtures("results", "accelbench")

@@ -81,6 +81,19 @@ def test_machines_are_listed_with_the_number_of_their_runs() -> None:
     assert (machine["runs"], machine["newest"]) == (2, "example-2c-8g/0002_unnamed")
 
 
+@pytest.mark.usefixtures("runs")
+def test_runs_and_machines_are_listed_by_what_was_measured_in_them() -> None:
+    other = run(trial(arm({"a": "b"}, 1.0), framework="jax"))
+    save(other, Path(".benchmarks/m/0003_other.json"), taken="2026-01-03T10:00:00+00:00")
+    assert [line.split()[0] for line in call("list", "runs", "--framework", "jax").stdout.splitlines()] == [
+        "0003_other"
+    ]
+    assert "  2 runs  " in call("list", "machines", "--framework", "torch").stdout
+    refused = call("list", "runs", "--framework", "numpy")
+    assert refused.exit_code == 2
+    assert refused.stderr == "Error: --framework: 'numpy' is in no run here; expected one of: jax, torch\n"
+
+
 @pytest.mark.parametrize("command", ["list runs", "show", "show quick"])
 def test_where_nothing_was_measured_a_line_says_what_to_do(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,15 @@ def test_a_changed_file_is_read_again_and_a_deleted_one_forgotten(results):
     assert baseline["log_s"].round(3).tolist() == [1.981, 1.099]
 
 
+def test_times_that_nobody_can_read_are_unknown_and_the_numbers_order_the_runs(results):
+    for number in (1, 2, 3):
+        save(measured(number), results / "m" / f"{number:04}_run.json", taken="yesterday")
+    for _ in ("read", "from the index"):
+        runs = load_history(results).runs
+        assert runs["number"].tolist() == [1, 2, 3]
+        assert runs["taken"].isna().all()
+
+
 def test_an_index_of_another_version_is_made_anew(results, monkeypatch, opened):
     load_history(results)
     opened.clear()

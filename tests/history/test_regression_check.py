@@ -185,6 +185,13 @@ def test_an_entry_that_fits_nothing_any_more_is_reported(entry, words):
     assert re.search(words, remark)
 
 
+def test_a_margin_of_an_unknown_name_is_reported():
+    thresholds = Thresholds(techniques={"amp": 0.1, "anp": 0.1}, workloads={"net-1": 0.1, "nett": 0.1})
+    unknown = "nothing of that name was measured lately; correct or delete it"
+    remarks = check_regressions(history(cases=5), thresholds).remarks
+    assert remarks == [f"margin of anp: {unknown}", f"margin of nett: {unknown}"]
+
+
 def test_a_history_without_runs_is_one_line():
     with pytest.raises(BadInput, match="no run to check"):
         check_regressions(History(runs=pd.DataFrame(), observations=pd.DataFrame()))

@@ -55,7 +55,7 @@ def test_what_is_undecided_stays_so():
     assert break_even(candidate("undecided")) is None
 
 
-@pytest.mark.parametrize("missing", ["cold_s", "baseline_cold_s", "baseline_s_per_item", "items"])
+@pytest.mark.parametrize("missing", ["cold_s", "baseline_cold_s", "baseline_s_per_item", "items", "speedup"])
 def test_what_was_not_measured_is_not_made_up(missing):
     assert break_even(candidate(**{missing: None})) is None
 

@@ -154,7 +154,21 @@ def test_a_truncated_file_is_named_in_one_line(tmp_path, length):
 def test_bytes_that_are_not_text_are_named_in_one_line(tmp_path):
     path = tmp_path / "0001_binary.json"
     path.write_bytes(b"\xff\xfe\x00\x01" * 100)
-    assert "truncated or damaged" in complaint(path)
+    assert "not complete JSON" in complaint(path)
+
+
+def test_a_file_of_another_kind_is_not_to_be_deleted(tmp_path):
+    path = tmp_path / "test_mine.py"
+    path.write_text("import accelbench\n")
+    said = complaint(path)
+    assert said.endswith("; give a file that accelbench wrote, or run again if this one was cut off")
+    assert "delete" not in said
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "0001_marked.json"
+    path.write_bytes(b"\xef\xbb\xbf" + STORED.read_bytes())
+    assert read_run(path) == read_run(STORED)
 
 
 def test_a_newer_schema_says_to_upgrade(tmp_path):
@@ -188,6 +202,16 @@ def test_a_trial_without_arms_breaks_the_schema(tmp_path):
     path = tmp_path / "0001_empty.json"
     path.write_text(json.dumps({"accelbench": stored}))
     assert "$.trials[0].arms" in complaint(path)
+
+
+def test_an_interval_that_ends_before_it_begins_breaks_the_schema(tmp_path):
+    stored = to_json(
+        run(trial(arm({"amp": "fp32"}, 2.0), arm({"amp": "bf16"}, 1.0, effect=effect(2.0, 1.0, 3.0, "faster"))))
+    )
+    stored["trials"][0]["arms"][1]["effects"][0] |= {"low": 9.0, "high": 2.0}
+    path = tmp_path / "0001_turned.json"
+    path.write_text(json.dumps({"accelbench": stored}))
+    assert "low 9 is above high 2 - at `$.trials[0].arms[1].effects[0]`" in complaint(path)
 
 
 def test_a_folder_is_not_a_file(tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from accelbench.cli.output import format_options
+from accelbench.errors import BadInput
 from accelbench.locations import default_results, local_path
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
@@ -67,7 +68,10 @@ def check(
       accelbench check --baseline 0041,0042
     """  # noqa: D301  click reads \b as "keep these lines"
     from accelbench.report.check_output import format_check
+    from accelbench.schema.safe_json import printable
 
+    if accepted and not accepted.exists():
+        raise BadInput(f"--accepted: {printable(str(accepted))}: no such file; make it with accelbench accept")
     found = run_check(results, baseline, accepted or waivers_file(results), limits)
     click.echo(format_check(found, wanted, strict=strict).encode())  # UTF-8 on every terminal
     context.exit(found.status(strict=strict))
@@ -83,7 +87,7 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
     """Return the check of the newest run under RESULTS.
 
     Raises:
-        BadInput: results, waivers, limits or baseline cannot be used.
+        BadInput: results, waivers, limits or baseline cannot be used, or the newest run cannot be read.
     """
     from accelbench.history.index import load_history
     from accelbench.history.policy import read_thresholds, read_waivers
@@ -92,6 +96,8 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
 
     thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
     history = load_history(results)
+    if history.newer_unreadable:
+        raise BadInput(f"the newest run cannot be checked: {history.newer_unreadable}")
     newest = history.runs["run"].iloc[-1]
     history, chosen = select_runs(baseline, history) if baseline else (history, [])
     return check_regressions(history, thresholds, accepted, chosen, newest=newest)

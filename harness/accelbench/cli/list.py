@@ -45,7 +45,7 @@ def list_entries(words: tuple[str, ...], framework: str, storage: str | None, wa
     kind = words[0] if words and words[0] in (*CATALOGUE, *MEASURED) else ""
     sought = " ".join(words[1:] if kind else words)
     if kind in MEASURED:
-        chosen = {kind: _find_runs_or_machines(kind, sought, storage or default_results())}
+        chosen = {kind: _find_runs_or_machines(kind, sought, framework, storage or default_results())}
     else:
         chosen = _catalogue(kind, sought, framework)
     if wanted == "json":
@@ -93,8 +93,12 @@ def _catalogue(kind: str, sought: str, framework: str) -> dict[str, Entries]:
     return chosen
 
 
-def _find_runs_or_machines(kind: str, sought: str, location: str) -> Entries:
-    """Return the runs at a location, the newest last, or the machines on which they were made."""
+def _find_runs_or_machines(kind: str, sought: str, framework: str, location: str) -> Entries:
+    """Return the runs at a location, the newest last, or the machines on which they were made.
+
+    Raises:
+        BadInput: there is none that is sought, or none in which the framework was measured.
+    """
     from accelbench.core import matches
     from accelbench.history.index import load_history
 
@@ -114,6 +118,13 @@ def _find_runs_or_machines(kind: str, sought: str, location: str) -> Entries:
         }
         for run in history.runs.to_dict("records")
     ]
+    if framework:
+        measured = history.observations[["run", "framework"]].astype(str)
+        known = sorted({*measured["framework"]})
+        if framework not in known:
+            raise BadInput(f"--framework: {framework!r} is in no run here; expected one of: {', '.join(known)}")
+        own = {*measured.loc[measured["framework"] == framework, "run"]}
+        runs = [run for run in runs if run["run"] in own]
     entries = runs if kind == "runs" else [*_machines(runs)]
     found = [each for each in entries if matches(sought, each["run" if kind == "runs" else "machine"])]
     if not found:

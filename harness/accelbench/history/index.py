@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,9 @@ from accelbench.history.observations import (
     observe_arms,
 )
 from accelbench.locations import Entry, ResultStore, open_store
-from accelbench.results.load import Result, nothing_in, result_in
+from accelbench.results.load import Result, nothing_in, number_of, result_in
 from accelbench.schema.result import SCHEMA_VERSION
+from accelbench.schema.result_json import NoResult
 from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import count, plural
@@ -75,7 +76,7 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
     if cache and current is not known:
         _write_cache(cache, current)
     if current.files.empty:
-        raise nothing_in(storage.location, unreadable)
+        raise nothing_in(storage.location, [*unreadable.values()])
     files = current.files.assign(path=[storage.address(file) for file in current.files["file"]])
     files, duplicates = _without_duplicates(files)
     runs = _in_order(files)
@@ -83,20 +84,21 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
         runs=runs[[*RUN_COLUMNS]],
         observations=_in_order_of_runs(current.observations, runs),
         unmeasured=_in_order_of_runs(current.unmeasured, runs),
-        remarks=tuple(map(printable, (*_remark_unreadable(unreadable), *duplicates, *_remark_clock(runs)))),
-        unreadable=tuple(unreadable),
+        remarks=tuple(map(printable, (*_remark_unreadable([*unreadable.values()]), *duplicates, *_remark_clock(runs)))),
+        unreadable=tuple(unreadable.values()),
+        newer_unreadable=_newer_unreadable(runs, unreadable),
     )
 
 
 def _update(
     known: _Files, storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result]
-) -> tuple[_Files, list[UnreadableResult]]:
-    """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read."""
+) -> tuple[_Files, dict[str, UnreadableResult]]:
+    """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read, by name."""
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
     cached = set(zip(*columns, strict=True))
     stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
     unchanged = {entry.name for entry in entries} - {entry.name for entry in stale}
-    unreadable: list[UnreadableResult] = []
+    unreadable: dict[str, UnreadableResult] = {}
     with no_collection():  # which takes a third of the time, since parsing makes a million objects
         fresh = [_tabulate(batch) for batch in _read_batches(storage, stale, opened, unreadable) if batch]
     if not fresh and len(unchanged) == len(known.files):
@@ -121,9 +123,12 @@ def _join(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _read_batches(
-    storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result], unreadable: list[UnreadableResult]
+    storage: ResultStore,
+    entries: Sequence[Entry],
+    opened: Mapping[str, Result],
+    unreadable: dict[str, UnreadableResult],
 ) -> Iterator[list[tuple[Entry, Result]]]:
-    """Yield the results of some entries at a time, and append those that cannot be read to ``unreadable``."""
+    """Yield the results of some entries at a time, and note in ``unreadable`` why others cannot be read."""
     if not entries:
         return
     from tqdm import tqdm  # here, since where nothing changed, nothing is read
@@ -140,7 +145,7 @@ def _read_batches(
                 try:
                     results.append((entry, opened.get(address) or result_in(contents[entry.name], entry.name, address)))
                 except UnreadableResult as error:
-                    unreadable.append(error)
+                    unreadable[entry.name] = error
             yield results
             progress.update(len(batch))
 
@@ -239,6 +244,22 @@ def _in_order_of_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         ordered, positions = ordered.take(rows), positions[rows]
     named = pd.Categorical.from_codes(positions, categories=pd.Index(runs["run"]))
     return ordered.assign(run=named).reset_index(drop=True)
+
+
+def _newer_unreadable(runs: pd.DataFrame, unreadable: Mapping[str, UnreadableResult]) -> UnreadableResult | None:
+    """Return why the file with the highest number in the last run's folder cannot be read; None where it can be.
+
+    JSON of somebody else is no run. A last run without a number has no place among numbers.
+    """
+    folders = runs["file"].str.rpartition("/")[0]
+    folder, highest = folders.iloc[-1], runs.loc[folders == folders.iloc[-1], "number"].max()
+    numbered = {
+        number_of(PurePosixPath(name)): error
+        for name, error in unreadable.items()
+        if name.rpartition("/")[0] == folder and not isinstance(error, NoResult)
+    }
+    newest = max(numbered, default=0)
+    return numbered[newest] if newest > highest and runs["number"].iloc[-1] else None
 
 
 def _remark_unreadable(unreadable: Sequence[UnreadableResult]) -> Iterator[str]:

@@ -81,6 +81,7 @@ class History:
     """Runs in the order in which they were made, and what was observed in them.
 
     ``remarks`` are sentences on the quality of the files, including those that are ``unreadable`` and left out.
+    ``newer_unreadable`` says why a run that is newer than the last one, by its number, cannot be read.
     """
 
     runs: pd.DataFrame
@@ -88,6 +89,7 @@ class History:
     unmeasured: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*UNMEASURED_COLUMNS]))
     remarks: tuple[str, ...] = ()
     unreadable: tuple[UnreadableResult, ...] = ()
+    newer_unreadable: UnreadableResult | None = None
 
 
 def _run_name(result: Result) -> str:
@@ -99,7 +101,8 @@ def _run_name(result: Result) -> str:
 def describe_runs(results: Sequence[Result]) -> pd.DataFrame:
     """Return one row per run, in the order given."""
     runs = pd.DataFrame([_describe_run(result) for result in results], columns=[*RUN_COLUMNS])
-    return runs.astype({"taken": "datetime64[us, UTC]", "number": int, "interrupted": bool})
+    taken = pd.Series([result.taken for result in results], dtype="datetime64[us, UTC]")  # also where none is known
+    return runs.assign(taken=taken).astype({"number": int, "interrupted": bool})
 
 
 def observe(results: Sequence[Result], names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -183,7 +186,7 @@ def _describe_run(result: Result) -> dict[str, Any]:
         "path": result.path,
         "number": result.number,
         "name": result.name,
-        "taken": pd.Timestamp(result.taken) if result.taken else pd.NaT,
+        "taken": result.taken,
         "machine": result.run.machine,
         "identity": _as_json(asdict(environment.identity)),
         "configuration": _as_json(environment.configuration),

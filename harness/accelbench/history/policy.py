@@ -34,6 +34,7 @@ _ENTRY = (
     "an entry holds since, reason and one of case, technique, workload or machine, "
     "and may hold ratio, framework, by and on"
 )
+_UNKNOWN = "nothing of that name was measured lately; correct or delete it"
 _TARGETS = ("case", "technique", "workload", "machine")
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 Kind = Literal["machine", "workload", "technique"]
@@ -56,6 +57,12 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return the smallest change that matters to a technique on a workload."""
         own = [self.techniques.get(technique), self.workloads.get(workload)]
         return max((margin for margin in own if margin is not None), default=self.margin)
+
+    def remark_unknown(self, subjects: Sequence[Subject]) -> list[str]:
+        """Return remarks on margins of techniques and workloads that no subject has."""
+        techniques = self.techniques.keys() - {subject.technique for subject in subjects}
+        workloads = self.workloads.keys() - {subject.workload for subject in subjects}
+        return [f"margin of {printable(name)}: {_UNKNOWN}" for name in sorted(techniques | workloads)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +186,7 @@ def log_adjustments(
         about = f"accepted change of {waiver.target}"
         covered = [place for place, subject in enumerate(subjects) if waiver.covers(subject)]
         if not covered:
-            remarks.append(f"{about}: nothing of that name was measured lately; correct or delete it")
+            remarks.append(f"{about}: {_UNKNOWN}")
         elif waiver.since not in runs[1:]:
             remarks.append(f"{about}: {printable(waiver.since)} is no run that is compared any more; delete it")
         elif waiver.ratio:

@@ -98,7 +98,7 @@ class SubjectVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionCheck:
-    """The findings on one run, those that fail first. ``remarks`` are sentences on files and waivers."""
+    """The findings on one run, those that fail first. ``remarks`` are sentences on files, waivers and margins."""
 
     run: str
     path: str
@@ -132,8 +132,10 @@ class RegressionCheck:
             if text in f"{each.subject.key} {each.subject.level} on {each.subject.workload} {each.subject.kind}"
         ]
         if len(found) != 1:
+            if not changes:
+                raise BadInput(f"{printable(text)!r}: no change is reported, so there is none to accept")
             problem = f"names {len(found)} of the reported changes" if found else "is no reported change"
-            names = "; ".join(printable(each.subject.key) for each in (found or changes)[:_MAX_NAMED]) or "nothing"
+            names = "; ".join(printable(each.subject.key) for each in (found or changes)[:_MAX_NAMED])
             raise BadInput(f"{printable(text)!r}: it {problem}; give one of: {names}")
         return found[0]
 
@@ -191,6 +193,7 @@ def check_regressions(
     series = [*_speeds(runs, observed, roles_of), _effects(runs, observed, roles_of)] if len(observed) else []
     series = [each for each in series if each.subjects]
     remarks = _adjust(series, waivers, names)
+    remarks += thresholds.remark_unknown([subject for each in series for subject in each.subjects])
     findings = _judge(series, names, thresholds)
     lost, left_out = _find_lost(history.unmeasured, observed, names[-1], waivers)
     for subject, reason in lost:

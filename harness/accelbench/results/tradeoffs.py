@@ -98,7 +98,7 @@ def _on_front(speed: pd.Series[Any], paid: pd.Series[Any], free: float) -> pd.Se
     return paid.notna() & pd.Series(~dominated[:-1], index=paid.index)
 
 
-_NEEDED = ("cold_s", "baseline_cold_s", "items", "baseline_items", "baseline_s_per_item", "low", "high")
+_NEEDED = ("cold_s", "baseline_cold_s", "items", "baseline_items", "baseline_s_per_item", "speedup", "low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)

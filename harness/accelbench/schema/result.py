@@ -103,6 +103,15 @@ class Effect:
     earlier_runs: Count = 0
     joined_runs: Count = 0
 
+    def __post_init__(self) -> None:
+        """Refuse an interval whose ends are the wrong way round.
+
+        Raises:
+            ValueError: they are.
+        """
+        if self.high is not None and self.low > self.high:
+            raise ValueError(f"low {self.low:g} is above high {self.high:g}")
+
     @property
     def of_this_run(self) -> tuple[float, float, float]:
         """The log of the speedup that this run alone shows, and the ends of its interval, which may be infinite."""

@@ -12,6 +12,10 @@ from accelbench.schema.result import KEY, SCHEMA_VERSION, Run
 from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, members_in, printable, unreadable_in_one_line
 
 
+class NoResult(UnreadableResult):
+    """The file is JSON of somebody else, such as pytest-benchmark without accelbench."""
+
+
 def to_json(stored: object) -> dict[str, Any]:
     """Return a run, or a part of one, as plain JSON values; a number that is not finite is left out."""
     return _readable(msgspec.to_builtins(stored, enc_hook=_plain))  # type: ignore[no-any-return]  # it becomes a dict
@@ -21,13 +25,13 @@ def from_bytes(data: bytes, *, source: str) -> Run:
     """Return the run held by a result file's content.
 
     Raises:
-        UnreadableResult: it is truncated or not a result of accelbench, has a newer schema, or does not follow its
-            schema.
+        NoResult: it is JSON, but not a result of accelbench.
+        UnreadableResult: it is truncated, has a newer schema, or does not follow its schema.
     """
     with unreadable_in_one_line(source):
         stored = members_in(data, KEY).get(KEY, b"")
     if not stored.startswith(b"{"):
-        raise UnreadableResult(
+        raise NoResult(
             f"{printable(source)}: not a result of accelbench (no {KEY!r} key); "
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )

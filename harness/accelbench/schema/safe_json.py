@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -60,22 +61,25 @@ def unreadable_in_one_line(source: str) -> Iterator[None]:
     except OSError as error:
         raise UnreadableResult(f"{source}: cannot be read ({error.strerror}); give a readable result file") from None
     except BeyondLimit as error:
-        raise UnreadableResult(f"{source}: cannot be read ({error}); delete it or run again") from None
+        raise UnreadableResult(f"{source}: cannot be read ({error}); give a readable result file") from None
     except (ValueError, msgspec.MsgspecError) as error:
         raise UnreadableResult(
-            f"{source}: not complete JSON ({error}); the file is truncated or damaged, delete it or run again"
+            f"{source}: not complete JSON ({error}); "
+            "give a file that accelbench wrote, or run again if this one was cut off"
         ) from None
 
 
 def members_in(data: bytes, *names: str) -> dict[str, bytes]:
     """Return the JSON of these members of an object; none where they are missing, or it is not an object.
 
+    The data may begin with a byte order mark, as some editors write it.
+
     Raises:
         BeyondLimit: the JSON exceeds a limit.
         ValueError, msgspec.MsgspecError: the data are not JSON.
     """
     try:
-        parts = msgspec.structs.asdict(msgspec.json.decode(data, type=_parts(names)))
+        parts = msgspec.structs.asdict(msgspec.json.decode(data.removeprefix(BOM_UTF8), type=_parts(names)))
     except msgspec.ValidationError:  # JSON, but not an object
         return {}
     except RecursionError:
