@@ -60,10 +60,36 @@ def test_what_never_met_the_baseline_has_an_estimate():
 
 
 def test_a_gain_that_is_not_shown_is_no_statement():
-    gain = Judgement(speedup=8.0, low=0.32, high=200.0, verdict="undecided", pairs=2)
+    gain = Judgement(speedup=1.5, low=0.9, high=2.0, verdict="undecided", pairs=9)
     first, second, *_ = as_text(replace(ADVICE, changes={"compile": "default"}, gain=gain)).splitlines()
-    assert first == "walk (torch): compile default may be 8.00× (0.320–200) as fast as the baseline, per step."
+    assert first == "walk (torch): compile default may be 1.50× (0.900–2.00) as fast as the baseline, per step."
     assert second == "The verdict is undecided; a longer --budget may decide it."
+
+
+def test_an_interval_that_is_too_wide_to_say_anything_is_left_out():
+    gain = Judgement(speedup=8.0, low=0.32, high=200.0, verdict="undecided", pairs=2)
+    rival = TriedConfiguration(changes={"compile": "max-autotune"}, speedup=1.9, dropped="", beside_best=gain)
+    advice = replace(ADVICE, changes={"compile": "default"}, gain=gain, tried=(*ADVICE.tried, rival))
+    text = as_text(advice)
+    assert text.startswith(
+        "walk (torch): compile default may be faster than the baseline, per step.\n"
+        "The verdict is undecided after 2 pairs; a longer --budget may decide it."
+    )
+    assert "1.90×  compile max-autotune: not decided after 2 pairs" in text
+
+
+def test_a_program_that_is_left_as_it_is_has_what_was_tried_beside_it():
+    rival = TriedConfiguration(
+        changes={"amp": "bf16", "compile": "default"},
+        speedup=1.2,
+        dropped="",
+        beside_best=judged(1.2, 0.9, 1.6, "undecided"),
+    )
+    alone = (Alone(technique="threads", level="1", judgement=judged(3.93, 0.79, 98.8, "undecided", 8)),)
+    text = as_text(replace(OVER_PROGRAM, changes={}, gain=None, alone=alone, tried=(rival,)))
+    assert text.startswith("train.py:build (torch): leave it as it is; nothing has been shown to be faster")
+    assert "  threads 1  not decided after 8 pairs\n" in text
+    assert "amp bf16, compile default: 1.20× (0.900–1.60) of your program" in text
 
 
 def test_an_interval_without_an_upper_end_is_null_in_json_and_open_in_text():
@@ -109,13 +135,13 @@ def test_each_technique_alone_has_its_verdict_over_the_program():
     assert text.startswith("train.py:build (torch): amp bf16 is 1.31× (1.20–1.40) as fast as your program, per step.")
     assert (
         "Each technique alone, over your program (a gain below 5.0 % does not pay):\n"
-        "  amp bf16                     1.30× (1.20–1.40)     faster\n"
-        "  memory-format channels-last  1.00× (0.980–1.02)    does not pay: the same\n"
-        "  workers 2                    1.40× (no interval)   undecided, after only 4 pairs\n"
-        "  threads 1                    1.01× (0.950–1.04)    does not pay: at most 4.0 % faster\n"
-        "  workers 1                    0.900× (0.800–0.995)  does not pay: not faster\n"
-        "  attention math               0.700× (0.600–0.800)  slower\n"
-        "  batch-size 32                1.03× (0.990–1.07)    undecided, at most 7.0 % faster\n"
+        "  amp bf16                     1.30× (1.20–1.40)          faster\n"
+        "  memory-format channels-last  1.00× (0.980–1.02)         does not pay: the same\n"
+        "  workers 2                    not decided after 4 pairs\n"
+        "  threads 1                    1.01× (0.950–1.04)         does not pay: at most 4.0 % faster\n"
+        "  workers 1                    0.900× (0.800–0.995)       does not pay: not faster\n"
+        "  attention math               0.700× (0.600–0.800)       slower\n"
+        "  batch-size 32                1.03× (0.990–1.07)         undecided, at most 7.0 % faster\n"
         "  amp fp16: wrong-output: the loss is not finite\n"
     ) in text
     assert "baseline" not in text

@@ -81,6 +81,34 @@ def test_a_program_that_nothing_makes_faster_is_left_as_it_is(seed):
     assert True not in answers(search).values()
 
 
+def test_what_only_seems_to_be_faster_leaves_the_program_as_it_is():
+    seeming = 0
+    for seed in range(10):
+        surface = Surface(PROGRAM, speedup, seed=seed, noise=1.0, step_s=0.5)
+        search = surface.program_search(60.0)
+        best = search.run()
+        assert best == PROGRAM.baseline or search.judge_gain(best).verdict == "faster"
+        is_left = best == PROGRAM.baseline
+        seeming += is_left and any(each.judgement and each.judgement.speedup > 1.1 for each in search.list_alone())
+    assert seeming > 0
+
+
+def test_a_technique_that_fails_after_there_was_no_time_for_it_needs_none():
+    def judge(*asked):
+        failed = Observation(outcome="failed", reason="failed: RuntimeError")
+        return [
+            {each: failed if PROGRAM.changes(each).get("amp") == "bf16" else look for each, look in trial.items()}
+            for trial in surface.judge(*asked)
+        ]
+
+    surface = Surface(PROGRAM, speedup, seed=0, noise=0.01)
+    search = surface.program_search(60.0, judge=judge)
+    search.untried |= dict.fromkeys(PROGRAM.alone(), 30.0)
+    search.run()
+    (failed,) = [each for each in search.list_alone() if (each.technique, each.level) == ("amp", "bf16")]
+    assert (failed.reason, failed.needed_s) == ("failed: RuntimeError", None)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_was_shown_to_be_faster_is_advised_where_the_race_decides_nothing(seed):
     pays = {"amp": "bf16", "memory_format": "channels-last", "threads": "1", "attention": "math"}

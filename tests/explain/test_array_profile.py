@@ -11,6 +11,7 @@ from accelbench.errors import Unavailable
 from accelbench.explain.array_profile import ArrayPass, profile_array_program, profile_workload
 from accelbench.explain.causes import find_causes
 from accelbench.explain.parts import plan_parts
+from accelbench.explain.profiler_passes import time_steps
 from accelbench.explain.recording_array import RecordingArray, RecordingNamespace
 
 
@@ -64,6 +65,19 @@ def test_every_operation_has_its_operations_and_bytes() -> None:
     assert found["matmul"].operations == 2 * 32**3
     assert found["multiply"].moved_bytes == 2 * 8 * 32**2
     assert found["sqrt"].precision == "fp64"
+
+
+@pytest.mark.parametrize(("faster", "is_slowed"), [(1, False), (1000, True)])
+def test_the_shares_of_operations_that_recording_slows_down_add_up_to_all_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, faster: int, is_slowed: bool
+) -> None:
+    monkeypatch.setattr(
+        "accelbench.explain.array_profile.time_steps", lambda *given: (time_steps(*given)[0] / faster, 0.0)
+    )
+    profile = profile_array_program(build, Setting(), {})
+    shares = [each.share.share for each in profile.operators if not each.is_function]
+    assert (sum(shares) == pytest.approx(1.0)) == is_slowed
+    assert ("they take longer together than the program does" in profile.caveat) == is_slowed
 
 
 def test_python_that_takes_most_of_the_time_is_named_with_its_line() -> None:

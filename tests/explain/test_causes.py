@@ -83,6 +83,12 @@ def test_workers_that_start_anew_are_named_beside_the_input_that_waits_for_them(
     assert "persistent_workers=True" in found[1].recipe
 
 
+@pytest.mark.parametrize(("draws", "tried"), [(False, ["workers 2", "loading thread"]), (True, ["workers 2"])])
+def test_no_thread_is_to_load_data_that_draw_random_numbers(draws, tried):
+    profile, parts = a_profile(draws=draws), [a_part("input", 2.0, 1.8, 2.2)]
+    assert [name for name, _ in plan_remedies(profile, parts, find_causes(profile, parts, CEILINGS))] == tried
+
+
 def test_a_cause_names_the_lines_of_the_program():
     lines = (CallSite(file="train.py", line=17, call="item()", times=512),)
     (cause,) = find_causes(a_profile(readings=lines), [a_part("readings-twice", 0.8, 0.78, 0.82)], CEILINGS)

@@ -10,9 +10,9 @@ from accelbench.explain import as_json, as_markdown, as_text
 from accelbench.explain.causes import find_causes
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import plan_parts, read_part, skip_part
-from accelbench.explain.prediction import predict
+from accelbench.explain.prediction import Prediction, predict, prediction_table
 from accelbench.explain.profile import CallSite, OperatorTime, Profile, StepShare
-from accelbench.schema.result import ArmRecord, Effect
+from accelbench.schema.result import ArmRecord, Ceiling, Effect
 
 PROFILE = Profile(
     framework="torch",
@@ -101,6 +101,34 @@ def test_time_that_no_array_records_is_said_to_be_unknown():
         assert "Numba" not in text
 
 
+@pytest.mark.parametrize(
+    ("parts", "words"), [((), "By profile"), ((measured("input", 1.0, 0.99, 1.01),), "worth naming; by profile")]
+)
+def test_a_program_whose_time_passes_outside_of_operators_is_not_said_to_compute(parts, words):
+    share, outside = StepShare(share=0.11, low=0.1, high=0.12), StepShare(share=0.67, low=0.63, high=0.7)
+    small = OperatorTime(name="addmm", calls=64, seconds=0.011, share=share, moved_bytes=1e5)
+    profile = dataclasses.replace(PROFILE, operators=(small,), loading=None, outside=outside)
+    memory = Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0)
+    found = dataclasses.replace(explained(*parts, profile=profile), ceilings=(memory,))
+    text = as_text(found)
+    assert f"{words}, 67 % (63 % to 70 %) of the time passes outside of operators: in Python, or in what" in text
+    assert "lies in the operators below" not in text
+    assert "addmm takes 11 % of the time" not in text
+    within = dataclasses.replace(profile, outside=StepShare(share=0.05, low=0.0, high=0.1))
+    without_python = (*parts, measured("interpreter", 1.0, 0.99, 1.01))  # the pairs know better than the profile
+    for otherwise in ({"profile": within}, {"parts": without_python}):
+        text = as_text(dataclasses.replace(found, **otherwise))
+        assert "lies in the operators below" in text
+        assert "addmm takes 11 % of the time" in text
+
+
+def test_a_comment_that_ends_a_recipe_takes_up_that_it_was_not_tried():
+    tries = [skip_part("workers 2", {"workers": "2"}), skip_part("loading thread", {"loading": "thread"})]
+    text = as_text(explained(WAITS, remedies=tries))
+    assert "num_workers=2)  # may help, but the time did not suffice to try it\n" in text
+    assert "is computed with; may help, but the time did not suffice to try it\n" in text
+
+
 def test_without_time_for_the_pairs_nothing_is_claimed_of_them():
     text = as_text(explained(*(skip_part(*part) for part in plan_parts(PROFILE))))
     assert "Nothing could be taken off the program" in text
@@ -155,3 +183,11 @@ def test_a_technique_brings_at_most_what_it_touches():
     assert first.at_most == pytest.approx(1 / 0.35)
     amp = next(each for each in others if "amp" in each.techniques)
     assert amp.at_most == pytest.approx(1 / 0.68)
+
+
+def test_a_share_that_may_be_all_of_the_time_bounds_no_speedup():
+    unknown = Prediction(techniques=("compile",), touches="much", share=StepShare(share=0.45, low=0.0, high=1.0))
+    known = Prediction(techniques=("amp",), touches="products", share=StepShare(share=0.45, low=0.4, high=0.5))
+    *_, first, second = prediction_table([unknown, known]).splitlines()
+    assert re.fullmatch(r"compile +much +45 % \(0 % to 100 %\) +not bounded *", first)
+    assert re.fullmatch(r"amp +products +45 % \(40 % to 50 %\) +at most 2\.00× *", second)

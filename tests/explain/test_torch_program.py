@@ -167,6 +167,19 @@ def test_the_batches_of_a_data_set_that_makes_them_are_counted() -> None:
     assert profile.loading is not None
 
 
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_program_whose_own_process_draws_random_numbers_for_its_data_is_known_by_its_profile(draws: bool) -> None:
+    def augment(items: list[tuple[torch.Tensor, ...]]) -> list[torch.Tensor]:
+        numbers, kinds = map(torch.stack, zip(*items, strict=True))
+        return [numbers + torch.rand(()) if draws else numbers, kinds]
+
+    def build_augmented() -> Program:
+        program = build()
+        return replace(program, loader=DataLoader(program.loader.dataset, batch_size=8, collate_fn=augment))
+
+    assert profile_program(build_augmented, Setting(), {}).draws == draws
+
+
 def test_what_a_loader_takes_that_the_profiler_does_not_see_is_unknown() -> None:
     def build_list() -> Program:
         return replace(build(), loader=[Sequences()[index] for index in range(4)])

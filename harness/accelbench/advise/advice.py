@@ -17,6 +17,7 @@ from accelbench.price import describe_error, describe_first_call
 from accelbench.text import format_levels, hyphenate
 from accelbench.units import minutes, percent, plural, ratio, size, speedup
 
+VAGUE = 10.0  # times as high as its lower end, the upper end of an interval that is not worth printing
 MAX_LISTED = 12  # configurations in the text; the JSON has all
 
 
@@ -225,10 +226,11 @@ def _answer(advice: Advice) -> Iterator[str]:
         yield f"{where}: {chosen}, about {about} as fast as {advice.over}, per {advice.unit}; not timed side by side."
     else:
         is_shown = advice.gain.verdict == "faster"
-        speed = f"{_ratio(advice.gain)} as fast as {advice.over}, per {advice.unit}"
-        yield f"{where}: {chosen} {'is' if is_shown else 'may be'} {speed}."
+        compared = "faster than" if _is_vague(advice.gain) else f"{_ratio(advice.gain)} as fast as"
+        yield f"{where}: {chosen} {'is' if is_shown else 'may be'} {compared} {advice.over}, per {advice.unit}."
         if not is_shown:
-            yield f"The verdict is {advice.gain.verdict}; a longer --budget may decide it."
+            after = f" after {plural(advice.gain.pairs, 'pair')}" if _is_vague(advice.gain) else ""
+            yield f"The verdict is {advice.gain.verdict}{after}; a longer --budget may decide it."
     memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
     repeated = "the same bits in two runs" if advice.deterministic else ""
     if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
@@ -238,7 +240,7 @@ def _answer(advice: Advice) -> Iterator[str]:
 
 
 def _nothing_pays(advice: Advice) -> str:
-    if any(each.needed_s is not None for each in advice.alone):
+    if any(each.needed_s is not None or (each.judgement and each.pays is None) for each in advice.alone):
         return "nothing has been shown to be faster and to keep the limits"
     return "nothing that was tried is faster and keeps the limits"
 
@@ -251,20 +253,21 @@ def _alone(advice: Advice) -> Iterator[str]:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    failed: dict[str, list[str]] = {
-        each.reason: [] for each in advice.alone if each.reason not in ("", NO_TIME) and each.needed_s is None
-    }
+    failed: dict[str, list[str]] = {}
     for each in advice.alone:
-        if each.reason in failed:
-            failed[each.reason].append(format_levels({each.technique: each.level}))
+        if each.reason not in ("", NO_TIME) and each.needed_s is None:
+            failed.setdefault(each.reason, []).append(format_levels({each.technique: each.level}))
     for why, names in failed.items():
         yield f"  {', '.join(names)}: {why}"
 
 
 def _row_alone(each: Alone, judgement: Judgement, unit: str) -> tuple[str, str, str]:
     repaid = "" if each.repaid_items is None else f"after about {plural(int(float(f'{each.repaid_items:.1g}')), unit)}"
-    answer = _answer_alone(each.pays, judgement), describe_first_call(each.cold_s, each.step_s, repaid)
-    return format_levels({each.technique: each.level}), _ratio(judgement), ", ".join(filter(None, answer))
+    is_vague = each.pays is None and _is_vague(judgement)
+    answer = "" if is_vague else _answer_alone(each.pays, judgement)
+    told = ", ".join(filter(None, (answer, describe_first_call(each.cold_s, each.step_s, repaid))))
+    compared = _count_undecided(judgement) if is_vague else _ratio(judgement)
+    return format_levels({each.technique: each.level}), compared, told
 
 
 def _answer_alone(pays: bool | None, judgement: Judgement) -> str:
@@ -273,8 +276,6 @@ def _answer_alone(pays: bool | None, judgement: Judgement) -> str:
     if pays:
         return "faster"
     if pays is None:
-        if not (low > 0 and math.isfinite(high)):
-            return f"undecided, after only {plural(judgement.pairs, 'pair')}"
         return f"undecided, at most {percent(high - 1)} faster" if high < 1 + 2 * WORTH else "undecided"
     if high < 1 - NOISE:
         return "slower"
@@ -368,7 +369,9 @@ def _fate(each: TriedConfiguration, advice: Advice) -> str:
     if each.dropped:
         return each.dropped
     if each.beside_best:
-        return f"{_ratio(each.beside_best)} of the advised one"
+        if _is_vague(each.beside_best):
+            return _count_undecided(each.beside_best)
+        return f"{_ratio(each.beside_best)} of {'the advised one' if advice.changes else advice.over}"
     return "not yet compared with it" if advice.interrupted else "in the race to its end"
 
 
@@ -379,6 +382,15 @@ def _format_left_out(advice: Advice) -> Iterator[str]:
         for name, reason in advice.left_out.items():
             alike.setdefault(reason, []).append(hyphenate(name))
         yield from (f"  {', '.join(names)}: {reason}" for reason, names in alike.items())
+
+
+def _is_vague(compared: Judgement) -> bool:
+    """Return whether nothing is decided, and the interval is so wide that it says nothing either."""
+    return compared.verdict == "undecided" and not compared.high <= VAGUE * compared.low
+
+
+def _count_undecided(compared: Judgement) -> str:
+    return f"not decided after {plural(compared.pairs, 'pair')}"
 
 
 def _ratio(compared: Judgement) -> str:

@@ -208,9 +208,10 @@ class ProgramSearch(Search):
             is_unlikely = self._promise(configuration) == LAST
             return Alone(technique=technique, level=level, reason=NO_TIME, needed_s=needed_s, is_unlikely=is_unlikely)
         if not look.is_measured:
-            is_slow = look.outcome == "given-up" and not self.space.is_slow_to_start(configuration)
-            reason = MUCH_SLOWER if is_slow else look.reason
-            return Alone(technique=technique, level=level, reason=reason, needed_s=self.untried.get(configuration))
+            is_given_up, starts_slowly = look.outcome == "given-up", self.space.is_slow_to_start(configuration)
+            reason = MUCH_SLOWER if is_given_up and not starts_slowly else look.reason
+            needed_s = self.untried.get(configuration) if is_given_up and starts_slowly else None
+            return Alone(technique=technique, level=level, reason=reason, needed_s=needed_s)
         judgement = self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=SAME, every_trial=True)
         if judgement is None:
             return Alone(technique=technique, level=level, reason="never timed beside your program")
@@ -399,7 +400,7 @@ class ProgramSearch(Search):
         """
         weighed = {each for each, look in self.observations.first_looks.items() if look.memory_bytes is not None}
         checked = {self.space.baseline, *weighed}
-        while self.observations.is_final and (best := self._choose_simplest()) not in checked:
+        while self.observations.is_final and (best := self._choose_promising()) not in checked:
             look_s = self._least_look_s([best])
             if not self._affordable([best], look_s, FINISH_SHARE):
                 return
@@ -429,6 +430,12 @@ class ProgramSearch(Search):
         return min(MAX_FINALISTS, sum(self._slowdown(each, ranking[0]) < BEHIND for each in paying))
 
     def _choose_simplest(self) -> Configuration:
+        """Return the most promising, if it is shown to be faster; else the program as it stands, unless that is out."""
+        best = self._choose_promising()
+        is_out = self.space.baseline in self.observations.eliminated
+        return best if is_out or self._is_shown_faster(best) else self.space.baseline
+
+    def _choose_promising(self) -> Configuration:
         """Return the fastest that is shown to be faster, or one with less switched that is as fast.
 
         If the race leaves none, the fastest of those that it began with. If none of them is shown to be faster, the

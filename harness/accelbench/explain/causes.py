@@ -243,7 +243,7 @@ def _describe_small_calls(profile: Profile) -> str:
 def _choose_loader_techniques(profile: Profile) -> tuple[TechniqueLevel, ...]:
     workers = str(max(1, profile.cores - 1) if profile.cores > 2 else profile.cores)
     more = [("workers", workers)] if profile.loads and profile.workers < int(workers) else []
-    return (*more, ("loading", "thread"))
+    return (*more, *([] if profile.draws else [("loading", "thread")]))
 
 
 def _find_in_compilation(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Cause]:

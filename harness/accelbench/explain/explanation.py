@@ -158,8 +158,15 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
     elif not causes and any(part.is_open for part in explanation.parts):
         yield "the pairs do not tell what binds; a longer --budget, or a quieter machine, may"
     elif not causes and not _has_unseen_operations(explanation.profile):
-        taken_off = "nothing that was taken off takes a share of the time worth naming: the program computes, and"
-        yield f"{taken_off if explanation.parts else 'by profile,'} most of the time lies in the operators below"
+        taken_off = "nothing that was taken off takes a share of the time worth naming"
+        if outside := _find_much_outside(explanation):
+            yield (
+                f"{f'{taken_off}; by' if explanation.parts else 'by'} profile, {format_share(outside)} of the time "
+                "passes outside of operators: in Python, or in what the profiler does not see"
+            )
+        else:
+            taken_off = f"{taken_off}: the program computes, and" if explanation.parts else "by profile,"
+            yield f"{taken_off} most of the time lies in the operators below"
     for cause in causes:
         yield f"{cause.what}; {cause.advice}"
     outside = explanation.profile.outside
@@ -175,11 +182,23 @@ def _has_unseen_operations(profile: Profile) -> bool:
     return profile.outside is not None and profile.outside.low >= BOUND and not profile.outside_is_python
 
 
+def _find_much_outside(explanation: Explanation) -> StepShare | None:
+    """Return the share of the time outside of operators, None where it is small, or where the pairs show Python's."""
+    outside = explanation.profile.outside
+    is_in_pairs = any(part.name == "interpreter" and part.share for part in explanation.parts)
+    return None if outside is None or outside.low < BOUND or is_in_pairs else outside
+
+
 def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
-    """Yield the operators that take much of the time, far from every ceiling of the machine."""
+    """Yield the operators that take much of the time, far from every ceiling of the machine.
+
+    Where much of the time passes outside of operators, those that take less than that are left out.
+    """
+    outside = _find_much_outside(explanation)
+    least = outside.share if outside else 0.0
     for each in explanation.profile.operators[:OPERATORS]:
         near = find_nearest_ceiling(each, explanation.profile, explanation.ceilings).of_ceiling
-        if each.share.low >= MUCH and near is not None and near < FAR:
+        if each.share.low >= MUCH and each.share.share >= least and near is not None and near < FAR:
             yield (
                 f"by profile, {each.name} takes {percent(each.share.share)} of the time, at {percent(near)} of the "
                 "ceiling that it is nearest to: look at what calls it"
@@ -253,7 +272,8 @@ def _list_recipes(explanation: Explanation) -> Iterator[str]:
     for name, level in dict.fromkeys(pair for cause in explanation.causes for pair in cause.techniques):
         if format_levels({name: level}) not in tried:
             for recipe in find_recipes(profile, {name: level}):
-                yield f"{recipe}  # may help; the time did not suffice to try it"
+                untried = "may help, but the time did not suffice to try it"
+                yield f"{recipe}; {untried}" if "  # " in recipe.splitlines()[-1] else f"{recipe}  # {untried}"
 
 
 def _make_part_rows(explanation: Explanation) -> list[tuple[str, ...]]:

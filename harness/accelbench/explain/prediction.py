@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from accelbench.explain.causes import format_share
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.run_explanation import highest_speedup
 from accelbench.text import format_table, hyphenate
-from accelbench.units import percent, speedup
+from accelbench.units import speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
 DECOMPOSITIONS = ("svd", "qr", "cholesky", "eigh", "eig", "solve", "inv", "lstsq")  # NumPy's, in LAPACK over BLAS
@@ -126,7 +127,7 @@ def prediction_table(predictions: Iterable[Prediction]) -> str:
     """Return the predictions as a table for a terminal."""
     rows = []
     for each in predictions:
-        most = speedup(each.at_most) if math.isfinite(each.at_most) else "anything"
+        most = f"at most {speedup(each.at_most)}" if math.isfinite(each.at_most) else "not bounded"
         names = ", ".join(map(hyphenate, each.techniques))
-        rows.append((names, each.touches, percent(each.share.share), f"at most {most}"))
+        rows.append((names, each.touches, format_share(each.share), most))
     return format_table(rows, ("technique", "touches", "share of the time", "speedup"))

@@ -117,6 +117,7 @@ class Profile:
         workers: loader processes.
         persistent: whether loader processes live on from epoch to epoch.
         loads: whether the loader is one whose worker processes can be switched.
+        draws: whether the program loads in its own process data that draw random numbers, which no thread may do.
         pipeline: what a ``tf.data.Dataset`` does, of ``"map"`` for one after the other, ``"parallel map"``, ``"cache"``
             and ``"prefetch"``; None without one.
         repeats: whether the program's outputs are the same in every run from the same start.
@@ -155,6 +156,7 @@ class Profile:
     workers: int = 0
     persistent: bool = False
     loads: bool = False
+    draws: bool = False
     pipeline: tuple[str, ...] | None = None
     repeats: bool = True
     optimizer: str = ""

@@ -136,6 +136,7 @@ def _describe_program(found: Profile, program: Program, setting: Setting) -> Pro
         workers=loader.processes.workers,
         persistent=loader.processes.persistent_workers,
         loads=loader.is_data_loader,
+        draws=not loader.processes.workers and loader.find_draws()[0],
         optimizer=task.implementation(torch.device(task.device)) or "",
         tensors=sum(len(group["params"]) for group in groups),
     )
