@@ -38,6 +38,12 @@ def apart(build, level):
     return build(apart=level)
 
 
+@technique("fake", levels=lambda host: tuple(map(str, range(1, host.cores + 1))))
+def crew(build, level):
+    """How many work."""
+    return build(crew=int(level))
+
+
 STEPS = [("coarseness", "rough"), ("bulk", "8"), ("other_chip", "on")]
 CLIMB = ladder("fake", "climb", start={"bulk": "1", "coarseness": "exact", "other_chip": "off"}, steps=STEPS)
 
@@ -83,6 +89,30 @@ def test_a_rung_compiles_if_one_that_it_holds_does_or_the_start_did():
 def test_what_needs_a_process_of_its_own_is_no_rung():
     with pytest.raises(BadInput, match="apart is compared between processes, so it cannot be a rung of wrong"):
         ladder("fake", "wrong", start={}, steps=[("apart", "on")])
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "steps", "sentence"),
+    [
+        (
+            "wrong",
+            {},
+            [("coarseness", "ruogh")],
+            "ladder wrong: coarseness has no level 'ruogh'; expected some of: exact",
+        ),
+        ("wrong", {"bulk": "2"}, STEPS, "ladder wrong: bulk has no level '2'; expected some of: 1, 8"),
+        ("wrong", {"bulk": "1"}, [], "ladder wrong has no steps; expected one or more"),
+        ("wrong", {}, [("bulk", "8"), ("bulk", "1"), ("bulk", "8")], "ladder wrong switches bulk to '8' twice"),
+        ("two words", {}, STEPS, "ladder was given the name 'two words'; expected a Python name"),
+    ],
+)
+def test_a_ladder_that_cannot_be_climbed_is_refused_in_one_line(name, start, steps, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        ladder("fake", name, start=start, steps=steps)
+
+
+def test_a_level_that_depends_on_the_machine_may_be_a_rung():
+    assert ladder("fake", "crew_climb", start={"crew": "1"}, steps=[("crew", "64")]).levels == ("start", "+crew 64")
 
 
 def test_the_rungs_below_an_arm_are_those_that_differ_in_the_ladder_alone():

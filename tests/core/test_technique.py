@@ -96,6 +96,31 @@ def test_a_technique_that_a_workload_does_not_offer_is_unavailable_in_one_senten
         apply_all([(unknown_option, "on")], table)
 
 
+@pytest.mark.parametrize("levels", [(), ("a",), ("a", "a"), ("a", "b", "a")])
+def test_levels_that_leave_nothing_to_compare_are_refused_in_one_line(levels: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput, match=r"technique lone has the levels .*; expected two or more different ones"):
+
+        @technique("fake", levels=levels)
+        def lone(build: Build, level: str) -> Arm:
+            """Nothing to switch."""
+            return build(layout=level)
+
+
+def test_a_machine_may_offer_one_level_alone() -> None:
+    assert cores.levels_on(Host(cores=1)) == ("1",)
+
+
+def test_an_option_that_is_not_keyword_only_is_refused_in_one_line() -> None:
+    with pytest.raises(
+        BadInput, match=r"workload loose-table: the parameter 'rows' is no option.*; put a [*] before it"
+    ):
+
+        @workload("fake", unit="row")
+        def loose_table(setting: Setting, rows: int = 2) -> Arm:
+            """A table of a few rows."""
+            return Arm(step=lambda: (rows, setting.size))
+
+
 def test_levels_may_depend_on_the_machine() -> None:
     assert cores.levels_on(Host(cores=3)) == ("1", "2", "3")
     assert layout.levels_on(Host()) == ("plain", "packed")

@@ -210,6 +210,7 @@ import enum
 
 class Pace(enum.Enum):
     FAST = 1
+    SLOW = 2
 
 
 class Stride(str, enum.Enum):
@@ -236,7 +237,7 @@ ARE_TEXTS = "levels are a tuple of texts, such as ('off', 'on')"
 REFUSED_LEVELS = {
     "(1, 2)": f"contain 1 of type int; {ARE_TEXTS}",
     "('short', None)": f"contain None of type NoneType; {ARE_TEXTS}",
-    "(Pace.FAST,)": f"contain <Pace.FAST: 1> of type Pace; {ARE_TEXTS}",
+    "(Pace.FAST, Pace.SLOW)": f"contain <Pace.FAST: 1> of type Pace; {ARE_TEXTS}",
     "'short'": f"are the text 'short'; {ARE_TEXTS}",
     "None": f"cannot be listed (TypeError: 'NoneType' object is not iterable); {ARE_TEXTS}",
     "raising": f"cannot be listed (OSError: no list of levels); {ARE_TEXTS}",

@@ -91,7 +91,7 @@ def test_a_size_that_there_is_not_is_named_with_those_that_there_are(project: Pr
 
 
 def test_an_unknown_technique_ends_the_session_and_lists_those_there_are(project: Project) -> None:
-    project.benchmark("slow", tests='\n@toggles("numpy", "pase")\ndef test_walk(measure): ...\n')
+    project.benchmark("slow", "quick", tests='\n@toggles("numpy", "pase")\ndef test_walk(measure): ...\n')
     result = project.run()
     assert result.ret == BAD_INPUT
     result.stdout.fnmatch_lines(["!*accelbench: unknown technique 'pase' for numpy; expected one of:*pace*!"])
@@ -100,7 +100,7 @@ def test_an_unknown_technique_ends_the_session_and_lists_those_there_are(project
 
 def test_toggles_of_two_frameworks_on_one_test_are_refused(project: Project) -> None:
     mixed = '\n@toggles("numpy", "pace")\n@toggles("torch", "amp")\ndef test_walk(measure): ...\n'
-    project.benchmark("slow", tests=mixed)
+    project.benchmark("slow", "quick", tests=mixed)
     result = project.run()
     assert result.ret == BAD_INPUT
     result.stdout.fnmatch_lines(["*test_walk: toggles techniques of numpy and torch; a trial runs in one framework*"])
@@ -134,9 +134,10 @@ def test_a_results_folder_that_is_a_file_is_refused_before_anything_is_measured(
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no folder here that nobody can write to")
-def test_a_results_folder_that_nobody_can_write_to_is_refused(project: Project) -> None:
+@pytest.mark.parametrize("options", [("--benchmark-autosave",), ()], ids=["a name", "no name"])
+def test_a_results_folder_that_nobody_can_write_to_is_refused(project: Project, options: tuple[str, ...]) -> None:
     assert "/proc/results: results cannot be written there" in refusal(
-        project.run("--benchmark-autosave", "--benchmark-storage=/proc/results"), BAD_INPUT
+        project.run(*options, "--benchmark-storage=/proc/results"), BAD_INPUT
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import Project
+from project import WALK, Project
 
 
 def stored(project: Project) -> dict[str, Any]:
@@ -62,7 +62,8 @@ def test_walk(measure, mishap):
 
 
 def test_a_run_in_which_nothing_could_be_measured_is_kept_with_its_reasons(project: Project) -> None:
-    project.benchmark("devour")
+    chosen = WALK.replace('"pace"', '"pace", levels=("devour",)')
+    project.benchmark("slow", "devour", tests=chosen)
     result = project.run("--benchmark-json=out.json")
     result.assert_outcomes(skipped=1)
     (arm,) = stored(project)["accelbench"]["trials"][0]["arms"]
@@ -99,9 +100,9 @@ def test_benchmark_only_leaves_other_tests_out(project: Project) -> None:
 
 
 def test_a_tests_own_error_is_told_as_it_is(project: Project) -> None:
-    project.benchmark("slow", tests='\n@toggles("numpy", "pace")\ndef test_walk(measure):\n    1 / 0\n')
+    project.benchmark("slow", "quick", tests='\n@toggles("numpy", "pace")\ndef test_walk(measure):\n    1 / 0\n')
     result = project.run("-W", "ignore:Benchmark fixture")
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E*ZeroDivisionError*"])
 
 

@@ -219,6 +219,18 @@ def test_groups_can_be_made_by_parameter(keeping: Project) -> None:
     result.stdout.fnmatch_lines(["*benchmark 'pace=quick': 1 tests*", "*benchmark 'pace=slow': 1 tests*"])
 
 
+def test_a_group_that_fails_after_the_run_was_saved_does_not_count_as_unsaved(keeping: Project) -> None:
+    keeping.write("test_own.py", "def test_own(benchmark): benchmark(sum, [1, 2])\n")
+    result = keeping.run("--benchmark-group-by=param:pace", "--benchmark-max-time=0.01")
+    assert result.ret == 2
+    (path,) = files(keeping.path / "results")
+    said = result.stdout.str()
+    assert "pytest-benchmark failed after the run was saved (TypeError: " in said
+    assert f"saved in {path.relative_to(keeping.path)}" in said
+    assert "could not be saved" not in said
+    assert "--accel-resume" not in said
+
+
 SPOILED = """
 import pathlib, shutil
 

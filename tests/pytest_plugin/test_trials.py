@@ -197,15 +197,20 @@ def test_walk(measure, pace):
         ('measure("walk", pace="brisk")', "*given pace='brisk' in the test of pace='slow': the test toggles pace, so*"),
         ('measure("run")', "*unknown workload 'run'; expected one of: *walk*"),
         ('measure("walk", stride="huge")', "*stride has no level 'huge' here; expected one of: short, long"),
+        (
+            'measure("walk", hill=1)',
+            "*'hill', which is neither a technique of numpy nor an option of walk; its options are: hills, *",
+        ),
+        ('measure("walk", strid="long")', "*'strid', *; did you mean stride[?]"),
         ('measure("walk", hills=[1])', "*option hills is a list; give a string, a number or a Boolean*"),
     ],
 )
 def test_a_call_that_cannot_be_measured_fails_its_test_in_one_line_and_ends_with_status_two(
     project: Project, call: str, complaint: str
 ) -> None:
-    project.benchmark("slow", tests=WRONG_CALL.format(call=call))
+    project.benchmark("slow", "quick", tests=WRONG_CALL.format(call=call))
     result = project.run()
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(failed=2)
     assert result.ret == 2
     result.stdout.fnmatch_lines(["____* test_walk* ____*", complaint])
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -230,14 +235,37 @@ def test_walk(measure, pace):
 
 
 def test_measuring_twice_in_one_test_is_refused(project: Project) -> None:
-    project.benchmark("slow", tests=WRONG_CALL.format(call='measure("walk")\n    measure("walk")'))
+    project.benchmark("slow", "quick", tests=WRONG_CALL.format(call='measure("walk")\n    measure("walk")'))
     result = project.run()
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["measure was called twice in one test; make it two tests, or parametrize"])
 
 
+@pytest.mark.parametrize("options", [(), ("--benchmark-disable",)])
+@pytest.mark.parametrize(
+    "calls", [("benchmark(sum, [1])", 'measure("walk")'), ('measure("walk")', "benchmark(sum, [1])")]
+)
+def test_a_test_that_calls_benchmark_and_measure_is_refused(
+    project: Project, calls: tuple[str, str], options: tuple[str, ...]
+) -> None:
+    test = WRONG_CALL.format(call="\n    ".join(calls)).replace("pace)", "benchmark)")
+    project.benchmark("slow", "quick", tests=test)
+    result = project.run(*options)
+    result.assert_outcomes(failed=2)
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["the test calls benchmark and measure, which measures by itself; call one of them*"])
+    result.stdout.no_fnmatch_line("*FixtureAlreadyUsed*")
+
+
+def test_without_pytest_benchmark_every_test_that_measures_fails_in_one_line(project: Project) -> None:
+    result = project.run("-p", "no:benchmark")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["measure needs pytest-benchmark, which is switched off; leave out -p no:benchmark"])
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
 def test_measuring_without_toggles_is_refused(project: Project) -> None:
-    project.benchmark("slow", tests='\ndef test_walk(measure):\n    measure("walk")\n')
+    project.benchmark("slow", "quick", tests='\ndef test_walk(measure):\n    measure("walk")\n')
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*put @toggles(framework, technique) on the test, and take measure as an argument"])

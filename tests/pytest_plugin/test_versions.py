@@ -46,6 +46,15 @@ def test_callables_become_a_trial_whose_first_is_the_baseline(project: Project) 
     assert (power["effects"], [effect["against"] for effect in product["effects"]]) == ([], [{"square": "power"}])
 
 
+def test_a_class_may_hold_them_like_any_other_test(project: Project) -> None:
+    held = SQUARES.replace("test_square =", "class TestSquares:\n    test_square =")
+    held += "\n\nclass TestSquaresAgain(TestSquares): pass\n"
+    project.write("test_square.py", held)
+    result = project.run("-v", "--benchmark-disable", "test_square.py")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["test_square.py::TestSquares::test_square[[]square-power[]] PASSED*"])
+
+
 @pytest.mark.slow
 def test_a_callable_with_another_answer_has_no_speed(project: Project) -> None:
     project.write("test_square.py", SQUARES.replace("v * v for", "v * v + 1 for"))
@@ -117,6 +126,20 @@ def test_methods_of_arrays_which_belong_to_no_module_travel_by_value() -> None:
 def test_another_framework_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(BadInput, match="unknown framework 'jax'; expected one of: numpy, torch, tensorflow, cupy"):
         versions("square", {"a": int, "b": float}, framework="jax")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"tolerance": -1}, "versions of square: tolerance must be a number from 0, and finite, got -1"),
+        ({"tolerance": "1e-4"}, "versions of square: tolerance must be a number from 0, and finite, got '1e-4'"),
+        ({"items": 0}, "versions of square: items must be a number above 0 and finite, got 0"),
+        ({"items": float("nan")}, "versions of square: items must be a number above 0 and finite, got nan"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        versions("square", {"a": int, "b": float}, **given)
 
 
 @pytest.mark.parametrize(

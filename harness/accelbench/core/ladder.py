@@ -12,6 +12,8 @@ from accelbench.core.technique import (
     Technique,
     apply_levels,
     find_technique,
+    is_builtin,
+    load_builtins,
     place_of_caller,
     register_techniques,
 )
@@ -69,15 +71,27 @@ def ladder(framework: str, name: str, *, start: Mapping[str, str], steps: Sequen
         summary: one line for reports; without it, the order of the techniques.
 
     Raises:
-        BadInput: a technique is unknown, or its levels are compared between processes.
+        BadInput: the name is not a Python name, there is no step or one comes twice, a technique or a level is
+            unknown, or a technique's levels are compared between processes.
     """
+    if not name.isidentifier():
+        raise BadInput(f"ladder was given the name {name!r}; expected a Python name, such as 'climb'")
+    if not steps:
+        raise BadInput(f"ladder {name} has no steps; expected one or more, such as ('batch_size', '32')")
+    if not is_builtin(place := place_of_caller()):
+        load_builtins()
+    for switched, at in [*start.items(), *steps]:
+        find_technique(framework, switched).require_levels([at], f"ladder {name}")
     named = {f"{ADDS}{hyphenate(technique)} {level}": (technique, level) for technique, level in steps}
+    if len(named) < len(steps):
+        again, at = next(step for place, step in enumerate(steps) if step in steps[:place])
+        raise BadInput(f"ladder {name} switches {again} to {at!r} twice; expected each step once, so leave one out")
     order = ", ".join(rung.removeprefix(ADDS) for rung in named)
     declared = _ladder(framework, name, start, named, summary or f"One technique after another: {order}.")
     for technique in techniques_of(declared):
         if technique.scope == "process":
             raise BadInput(f"{technique.name} is compared between processes, so it cannot be a rung of {name}")
-    declared = replace(declared, place=place_of_caller())
+    declared = replace(declared, place=place)
     register_techniques(declared)
     return declared
 

@@ -132,12 +132,17 @@ class technique(Declaration):  # noqa: N801  a decorator
     :class:`Declaration`.
 
     Raises:
-        BadInput: the framework has another technique of this name.
+        BadInput: the framework has another technique of this name, or the levels are fewer than two different ones.
     """
 
     def __call__(self, apply: Callable[[Build, str], Arm]) -> Technique:
         """Return the technique that the function applies."""
         place = place_of_caller()
+        if isinstance(self.levels, tuple) and len(set(map(str, self.levels))) < max(2, len(self.levels)):
+            raise BadInput(
+                f"technique {apply.__name__} has the levels {self.levels!r:.80}; expected two or more different ones, "
+                "the baseline first, such as ('off', 'on')"
+            )
         declared = Technique(**vars(self), name=apply.__name__, summary=summary_of(apply), apply=apply, place=place)
         register_techniques(declared)
         return declared
@@ -221,6 +226,18 @@ class Technique(Declaration):
         # A member of an enumeration of texts counts as its text, and levels that are alike on this machine as one.
         return tuple(dict.fromkeys(str.__str__(level) for level in listed))
 
+    def require_levels(self, chosen: Iterable[str], who: str) -> None:
+        """Check the levels that ``who``, such as a test, chooses.
+
+        A level that depends on the machine is not refused: the arm is skipped with a reason if the machine lacks it.
+
+        Raises:
+            BadInput: the technique has no such level; the message lists those that it has.
+        """
+        if isinstance(self.levels, tuple) and (unknown := [each for each in chosen if each not in self.levels]):
+            known = ", ".join(map(str, self.levels))
+            raise BadInput(f"{who}: {self.name} has no level {unknown[0]!r}; expected some of: {known}")
+
 
 _TECHNIQUES: dict[tuple[str, str], Technique] = {}
 
@@ -271,22 +288,23 @@ def refuse_taken_name(what: str, place: str, find: Callable[[], Any]) -> None:
     """
     if not place:
         return
-    if not _is_builtin(place):
+    if not is_builtin(place):
         load_builtins()
     existing = find()
     if existing is None or existing.place in ("", place):
         return
-    is_builtin = _is_builtin(existing.place)
-    if not is_builtin and not _file_of(place).is_file():
+    is_own = is_builtin(existing.place)
+    if not is_own and not _file_of(place).is_file():
         return
-    owner = "accelbench has" if is_builtin else "there is"
+    owner = "accelbench has" if is_own else "there is"
     raise BadInput(
         f"{what} is declared in {place}, but {owner} one of this name, declared in {existing.place}; "
         "give yours another name"
     )
 
 
-def _is_builtin(place: str) -> bool:
+def is_builtin(place: str) -> bool:
+    """Return whether a place is in accelbench's own code."""
     return _file_of(place).is_relative_to(PACKAGE)
 
 

@@ -204,11 +204,12 @@ def workload(*frameworks: str, unit: str, shared: type | None = None) -> Callabl
         shared: a dataclass whose fields are further options; the function receives an instance as second argument.
 
     Raises:
-        BadInput: there is another workload of this name.
+        BadInput: there is another workload of this name, or an option is no keyword-only parameter.
     """
     place = place_of_caller()
 
     def declare(declared: Callable[..., Any]) -> Workload:
+        _require_keyword_options(declared, given=2 if shared else 1)
         return register_workload(
             Workload(
                 name=hyphenate(declared.__name__),
@@ -222,6 +223,17 @@ def workload(*frameworks: str, unit: str, shared: type | None = None) -> Callabl
         )
 
     return declare
+
+
+def _require_keyword_options(declared: Callable[..., Any], given: int) -> None:
+    """Refuse parameters that are neither among the first, which are ``given``, nor options."""
+    parameters = list(inspect.signature(declared).parameters.values())
+    if loose := [each for each in parameters[given:] if each.kind is not each.KEYWORD_ONLY]:
+        name = loose[0].name
+        raise BadInput(
+            f"workload {hyphenate(declared.__name__)}: the parameter {name!r} is no option, since options are "
+            "keyword-only; put a * before it, as in (setting, *, size=1)"
+        )
 
 
 def register_workload(declared: Workload) -> Workload:

@@ -133,17 +133,11 @@ def parametrize(metafunc: pytest.Metafunc, techniques: Sequence[Technique], host
 
 
 def _levels_to_compare(nodeid: str, technique: Technique, chosen: Sequence[str], host: Host) -> tuple[str, ...]:
-    """Return the levels that a test chooses, or else all that the machine offers.
-
-    A level that depends on the machine is not refused: the arm is skipped with a reason if the machine lacks it.
-    """
+    """Return the levels that a test chooses, or else all that the machine offers."""
     if not chosen:
         return technique.levels_on(host)
     levels = replace(technique, levels=tuple(chosen)).levels_on(host)
-    if isinstance(technique.levels, tuple) and (unknown := [each for each in levels if each not in technique.levels]):
-        raise BadInput(
-            f"{nodeid}: {technique.name} has no level {unknown[0]!r}; expected some of: {', '.join(technique.levels)}"
-        )
+    technique.require_levels(levels, nodeid)
     return levels
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 from _pytest.runner import runtestprotocol
+from pytest_benchmark.fixture import FixtureAlreadyUsed
 
 from accelbench.core import Workload
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
@@ -57,8 +58,14 @@ class ReplayClock:
         self._readings = (reading for sample_s in samples_s for reading in (0.0, sample_s * iterations))
 
     def read(self) -> float:
-        """Return the next reading; pytest-benchmark takes two per round."""
-        return next(self._readings)
+        """Return the next reading; pytest-benchmark takes two per round.
+
+        Raises:
+            FixtureAlreadyUsed: there is none, since the test calls ``benchmark`` itself.
+        """
+        for reading in self._readings:
+            return reading
+        raise FixtureAlreadyUsed
 
 
 def install_clock(item: pytest.Item) -> ReplayClock:

@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Generator
+from inspect import isfunction
 from typing import Any
 
 import pytest
+from pytest_benchmark.fixture import FixtureAlreadyUsed
 
 from accelbench.core import Workload, keywords, load_builtins
 from accelbench.errors import BadInput, BadLevels
@@ -81,6 +83,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     host = config.pluginmanager.get_plugin(HOST)
     run_config = RunConfig(config.stash[OPTIONS], rehearse=host is None or host.disabled)
     config.stash[SESSION] = Session(run_config, Progress(ReporterScreen(config)), config.stash[STORAGE])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> None:
+    """Keep a class of tests from binding one that ``versions`` made, which takes no instance."""
+    if isinstance(collector, pytest.Class) and isfunction(obj) and isinstance(vars(obj).get("compared"), Workload):
+        setattr(collector.obj, name, staticmethod(obj))
 
 
 @pytest.hookimpl(trylast=True)  # after pytest's own parameters, so that the tests of a trial's arms stand together
@@ -178,8 +187,25 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
 @pytest.hookimpl(tryfirst=True)  # before the benchmark fixture reads the marker
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give a trial's test the clock that replays its samples."""
-    if item.nodeid in item.config.stash[SESSION].trials and item.config.pluginmanager.has_plugin(HOST):
+    if item.nodeid in item.config.stash[SESSION].trials:
+        if not item.config.pluginmanager.has_plugin(HOST):
+            pytest.fail(
+                "measure needs pytest-benchmark, which is switched off; leave out -p no:benchmark", pytrace=False
+            )
         item.stash[CLOCK] = install_clock(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Refuse a test that calls pytest-benchmark's fixture, which replays what was measured, besides ``measure``."""
+    try:
+        return (yield)
+    except FixtureAlreadyUsed:
+        if CLOCK not in item.stash:
+            raise
+        error = BadInput("the test calls benchmark and measure, which measures by itself; call one of them in a test")
+        item.config.stash[SESSION].usage_errors.append(error)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 @pytest.fixture

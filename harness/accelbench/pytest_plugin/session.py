@@ -23,6 +23,7 @@ from accelbench.core import (
     find_technique,
     find_workload,
     is_technique,
+    suggest_technique,
     techniques_of,
 )
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
@@ -411,6 +412,12 @@ def parse_request(
     fixed = {name: str(value) for name, value in others.items() if is_technique(trial.framework, name)}
     problem = {name: value for name, value in others.items() if name not in fixed}
     for name, value in problem.items():
+        if name not in found.options:
+            known = ", ".join(sorted(found.options)) or "none"
+            raise BadInput(
+                f"measure was given {name!r}, which is neither a technique of {trial.framework} nor an option of "
+                f"{found.name}; its options are: {known}{suggest_technique(trial.framework, name)}"
+            )
         if not isinstance(value, str | int | float | bool):
             raise BadInput(
                 f"option {name} is a {type(value).__name__}; give a string, a number or a Boolean, "

@@ -102,6 +102,7 @@ class Storage:
             config.option.benchmark_storage = f"file://{self._machines_folder()}"
         self.has_trials = False
         self.interrupted = False
+        self._in_parts = False  # the same command continues an unfinished run
         self.journal: Journal | None = None
         self.saved: list[Path] = []
         self.failure = ""
@@ -123,7 +124,7 @@ class Storage:
         Raises:
             BadInput: the run cannot be saved, or the unfinished one cannot be continued.
         """
-        host, in_parts = self._host, options.minutes is not None
+        host, self._in_parts = self._host, options.minutes is not None
         if host.save or host.autosave or host.json:
             self._require_room()
         else:
@@ -136,7 +137,7 @@ class Storage:
         if folder is None:
             if options.resume:
                 raise BadInput("--accel-resume: this run is not saved; repeat the whole command of the unfinished run")
-            if in_parts:
+            if self._in_parts:
                 raise BadInput(
                     "--accel-minutes: the next part needs a saved run to continue; add --benchmark-save=NAME"
                 )
@@ -146,7 +147,7 @@ class Storage:
         unfinished = unfinished_runs(folder)
         if options.resume:
             self.journal = find_resumable(unfinished, now, self._relative(folder))
-        elif in_parts:
+        elif self._in_parts:
             self.journal = find_same(unfinished, now)
         if self.journal:
             yield f"accelbench: {_count_finished(self.journal)} come from {self._relative(self.journal.path)}"
@@ -155,7 +156,7 @@ class Storage:
         self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
         if unfinished:
             runs = list_some((f"{self._relative(each.path)} ({_count_finished(each)})" for each in unfinished), 1)
-            if in_parts:
+            if self._in_parts:
                 runs += f"; it is another run: {next(differences(unfinished[0].header, now), 'it has another name')}"
             yield (
                 f"accelbench: an unfinished run is in {runs}; "
@@ -163,7 +164,11 @@ class Storage:
             )
 
     def _name_run(self) -> Iterator[str]:
-        """Save a run that the user gave no name where named ones are saved; yield a line if that is impossible."""
+        """Save a run that the user gave no name where named ones are saved; yield a line if that is impossible.
+
+        Raises:
+            BadInput: it is impossible in the storage that the user named.
+        """
         host = self._host
         if self._keeps_results and not self.in_own_folder:
             self.in_own_folder = True
@@ -175,6 +180,8 @@ class Storage:
         try:
             self._require_room()
         except BadInput as error:
+            if not self._is_default:
+                raise
             host.save = None
             yield f"accelbench: this run is not saved: {error}"
 
@@ -195,21 +202,26 @@ class Storage:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
         """Write the run's file, then remove its journal; if writing fails, save the run elsewhere."""
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED  # also if the session was refused
-        if not self.has_trials:
+        if not (self.has_trials and self._host):
             return (yield)
         try:
-            with warnings.catch_warnings(), self._atomic_json() if self._host else nullcontext():
+            with warnings.catch_warnings(), self._atomic_json():
                 # If warnings are errors, a run without any result would end in a traceback of pytest-benchmark's.
-                is_expected = self.interrupted or (self._host and self._host.save == UNNAMED)
+                is_expected = self.interrupted or self._host.save == UNNAMED
                 warnings.filterwarnings("ignore" if is_expected else "default", message="Not saving anything")
                 result = yield
-        except (OSError, TypeError, ValueError, RecursionError) as error:  # also of what a test put into extra_info
+        except (OSError, TypeError, ValueError, LookupError, RecursionError) as error:  # also of what is in extra_info
             if self._document is None:
                 raise
-            session.exitstatus = UNSAVED_STATUS
-            self.saved = [*getattr(self._host.storage, "saved", ())]
-            self.failure = self._rescue(error, self._document)
-            return None
+            result, session.exitstatus = None, UNSAVED_STATUS
+            saved = [*getattr(self._host.storage, "saved", ())]
+            if not saved or self._host.json:
+                self.saved, self.failure = saved, self._rescue(error, self._document)
+                return None
+            self.failure = (
+                f"pytest-benchmark failed after the run was saved ({type(error).__name__}: {first_line(error)}); check "
+                "its options, such as --benchmark-group-by"
+            )
         self.saved = [*getattr(self._host.storage, "saved", ()), *self.saved]
         if why := _why_unreadable(self._document):
             session.exitstatus = UNSAVED_STATUS
@@ -268,10 +280,8 @@ class Storage:
         if self.journal and self.journal.failure and not self.saved:
             yield f"not every trial could be kept in {self._relative(self.journal.path)} ({self.journal.failure})"
         if self.journal and self.journal.path.exists():
-            yield (
-                f"what was measured is kept in {self._relative(self.journal.path)}; the same command with "
-                "--accel-resume continues the run"
-            )
+            again = "the same command" if self._in_parts else "the same command with --accel-resume"
+            yield f"what was measured is kept in {self._relative(self.journal.path)}; {again} continues the run"
 
     def _is_found(self, file: Path) -> bool:
         """Return whether ``accelbench report`` finds a file by itself, called where pytest was."""

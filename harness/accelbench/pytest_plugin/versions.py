@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
 from typing import Any
 
 from accelbench.core import ROUNDING, Arm, Build, Setting, Technique, Workload, place_of_caller, register_techniques
@@ -39,7 +41,8 @@ def versions(
         rebuild: the callables prepare their data and return the function to time, as in ``accelbench.compare``.
 
     Raises:
-        BadInput: the name is not a Python name or is taken by another technique, or there is nothing to compare.
+        BadInput: the name is not a Python name or is taken by another technique, there is nothing to compare, or a
+            number is out of its range.
     """
     if not name.isidentifier():
         raise BadInput(f"versions was given the name {name!r}; expected a Python name, such as 'square'")
@@ -54,6 +57,10 @@ def versions(
         require_callable(given, f"versions of {name}: {version!r}", is_builder=rebuild)
     if framework not in FRAMEWORKS:
         raise BadInput(f"versions of {name}: unknown framework {framework!r}; expected one of: {', '.join(FRAMEWORKS)}")
+    if not (isinstance(items, Real) and 0 < items < math.inf):
+        raise BadInput(f"versions of {name}: items must be a number above 0 and finite, got {items!r}")
+    if not (isinstance(tolerance, Real) and 0 <= tolerance < math.inf):
+        raise BadInput(f"versions of {name}: tolerance must be a number from 0, and finite, got {tolerance!r}")
 
     def build_version(steps: Mapping[str, Callable[[], Any]], setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting
         step = steps[version]
