@@ -37,7 +37,7 @@ MEANING = (
 
 def format_bound(predicted: PredictedEffect) -> str:
     """Return the most that a technique could bring, such as ``2.63×``."""
-    return speedup(predicted.at_most) if math.isfinite(predicted.at_most) else "anything"
+    return speedup(predicted.at_most) if math.isfinite(predicted.at_most) else "not bounded"
 
 
 def is_surpassed(predicted: PredictedEffect, found: EffectOfRun) -> bool:

@@ -9,6 +9,8 @@ from explanations import explained_run, explanation
 from runs import save
 
 from accelbench.cli import main
+from accelbench.explain.prediction import Prediction
+from accelbench.explain.profile import StepShare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -91,6 +93,14 @@ def test_a_prediction_ranks_techniques_from_the_profile_alone(accelbench, tmp_pa
     first = result.stdout.splitlines()[2]
     assert first.startswith("workers, loading")
     assert "waiting for the loader" in first
+
+
+def test_a_prediction_without_a_bound_is_null_in_json(accelbench, monkeypatch):
+    share = StepShare(share=0.5, low=0.1, high=1.0)
+    unbounded = Prediction(techniques=("amp",), touches="products", share=share)
+    monkeypatch.setattr("accelbench.explain.predict_speedups", lambda _: [unbounded])
+    (found,) = json.loads(accelbench("heat", "--predict", "--format", "json").stdout, parse_constant=pytest.fail)
+    assert found["at_most"] is None
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from dataclasses import asdict
@@ -104,7 +105,8 @@ def explain(
         raise BadInput("--figure draws the whole program; leave out --technique and --predict")
     if predict:
         predictions = predict_speedups(request)
-        written = [asdict(each) | {"at_most": each.at_most} for each in predictions]
+        bounds = (each.at_most if math.isfinite(each.at_most) else None for each in predictions)
+        written = [asdict(each) | {"at_most": bound} for each, bound in zip(predictions, bounds, strict=True)]
         click.echo(json.dumps(written, indent=2) if wanted == "json" else prediction_table(predictions))
         return
     if technique is not None:
