@@ -3,7 +3,8 @@
 import pytest
 from surfaces import Surface, axis
 
-from accelbench.advise.search import ALPHA, MIN_FINALISTS, NOISE, Limits
+from accelbench.advise.observations import Observation
+from accelbench.advise.search import ALPHA, MIN_FINALISTS, NOISE, Limits, NoBaseline
 from accelbench.advise.space import SearchSpace
 from accelbench.errors import Unavailable
 
@@ -188,3 +189,11 @@ def test_a_search_in_which_nothing_keeps_the_limits_has_no_answer():
 def test_memory_that_could_not_be_measured_keeps_no_limit():
     assert Limits(memory_bytes=1).find_violation(None, None) == "its memory could not be measured"
     assert Limits(error=0.01).find_violation(None, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [("given-up", "cannot be measured in this budget: too slow"), ("wrong-output", "cannot be measured: too slow")],
+)
+def test_only_a_baseline_that_was_given_up_is_said_to_need_more_time(outcome, said):
+    assert said in str(NoBaseline(Observation(outcome=outcome, reason="too slow")))

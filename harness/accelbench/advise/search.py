@@ -62,7 +62,7 @@ class NoBaseline(Unavailable):
     def __init__(self, baseline: Observation, what: str = "the baseline") -> None:
         self.reason = baseline.reason
         self.is_permanent = baseline.outcome in PERMANENT
-        where = "" if self.is_permanent else " in this budget"
+        where = " in this budget" if baseline.outcome == "given-up" else ""
         super().__init__(f"{what} cannot be measured{where}: {baseline.reason}")
 
 
