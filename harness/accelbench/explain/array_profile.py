@@ -53,7 +53,7 @@ FUNCTIONS = 5
 LAUNCHES = 2000  # operations that are timed to see what starting one takes
 PRECISIONS = {"float32": "fp32", "float64": "fp64"}
 LONGER = 1.05  # times a step, from which operations are said to be slowed down
-SLOWED = ", so that they take longer together than the program does: shares are those of what was recorded"
+SLOWED = ", so that they take longer together than the program does, and shares are those of the recorded time"
 PRODUCTS = ("matmul", "dot", "tensordot", "vdot", "inner")
 
 

@@ -206,14 +206,14 @@ class _TryOut:
         try:
             arm = build()
             calls.items, calls.step = arm.items, arm.step
-            held = _HeldData(arm.step) if watches else None
-            caches = _caches_of(arm.step) if watches else []
+            values = list(held_values(arm.step)) if watches else []
+            held, caches = _HeldData(values), _caches_in(values)
             for number in range(times):
                 hits, start_s = sum(cache.cache_info().hits for cache in caches), self.clock()
                 output = arm.step()
                 calls.shortest_s = min(calls.shortest_s, self.clock() - start_s)
                 calls.remembers = number > 0 and sum(cache.cache_info().hits for cache in caches) > hits
-                if held and not calls.outputs:
+                if not calls.outputs:
                     calls.changed = sorted(held.changed())
                 self._add_call(calls, output)
                 if calls.promise:
@@ -472,16 +472,16 @@ class _TryOut:
 
 
 class _HeldData:
-    """The containers that a callable holds, with copies of them as they are now.
+    """The containers among the values that a callable holds, with copies of them as they are now.
 
     A container that cannot be pickled or is too large has no copy. Arrays in containers are not copied, since
     outputs are written to them.
     """
 
-    def __init__(self, step: Callable[[], Any]) -> None:
+    def __init__(self, values: Iterable[Any]) -> None:
         self._copies: list[tuple[Any, bytes]] = []
         room = MOST_BYTES
-        for value in _outermost_containers(step):
+        for value in _outermost_containers(values):
             if (copy := _pickled(value, room)) is not None:
                 self._copies.append((value, copy))
                 room -= len(copy)
@@ -495,10 +495,10 @@ class _HeldData:
         return {type(value).__name__ for value, copy in self._copies if _has_changed(value, copy)}
 
 
-def _outermost_containers(step: Callable[[], Any]) -> Iterator[Any]:
-    """Yield the containers that a callable holds, without those that lie in one of them."""
+def _outermost_containers(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the containers among values, without those that lie in one of them."""
     inside: set[int] = set()
-    for value in held_values(step):
+    for value in values:
         if not isinstance(value, _CONTAINERS):
             continue
         if id(value) not in inside:
@@ -570,9 +570,9 @@ def _has_one_value(container: Any) -> bool:
     return all(each == first for each in values)
 
 
-def _caches_of(step: Callable[[], Any]) -> list[Any]:
-    """Return the functions with a cache of ``functools`` that a callable holds."""
-    return [value for value in held_values(step) if callable(getattr(type(value), "cache_info", None))]
+def _caches_in(values: Iterable[Any]) -> list[Any]:
+    """Return the functions with a cache of ``functools`` among values."""
+    return [value for value in values if callable(getattr(type(value), "cache_info", None))]
 
 
 def not_copied(name: str, why: str) -> str:

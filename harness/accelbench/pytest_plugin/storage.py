@@ -210,7 +210,7 @@ class Storage:
                 is_expected = self.interrupted or self._host.save == UNNAMED
                 warnings.filterwarnings("ignore" if is_expected else "default", message="Not saving anything")
                 result = yield
-        except (OSError, TypeError, ValueError, LookupError, RecursionError) as error:  # also of what is in extra_info
+        except (OSError, TypeError, ValueError, LookupError, RecursionError) as error:  # also of a test's extra_info
             if self._document is None:
                 raise
             result, session.exitstatus = None, UNSAVED_STATUS

@@ -13,6 +13,8 @@ from accelbench.core.arm import nothing
 from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
 
+MOST_SPREAD = 5e-3  # of a loss between two runs; ten times as much is the most by which checks widen a tolerance
+
 # By which factor the learning rate follows the batch, from how many times the usual batch it is.
 LEARNING_RATE_SCALING: dict[str, Callable[[float], float]] = {
     "none": lambda _: 1.0,

@@ -89,7 +89,7 @@ def open_file(_: int) -> None:
 
 
 class Span(IterableDataset[torch.Tensor]):
-    """Numbers in turn; each loader process is told which are its own."""
+    """Yields numbers in order; each loader process learns which of them are its own."""
 
     def __init__(self) -> None:
         self.start, self.end = 0, ROWS

@@ -420,8 +420,8 @@ def _check(program: Any) -> KerasProgram:
         raise BadInput("the program's model is not compiled; call model.compile(optimizer, loss), or pass learns=False")
     if unknown := sorted(program.fit.keys() - {*FIT_ARGUMENTS}):
         raise BadInput(
-            f"the program's fit has {unknown[0]!r}; expected {join_names(FIT_ARGUMENTS)}, since epochs, validation and "
-            "what is printed are no part of what is timed: leave it out"
+            f"the program's fit has {unknown[0]!r}; expected {join_names(FIT_ARGUMENTS)}; epochs, validation and "
+            "printing are not timed, so leave it out"
         )
     if program.batches is not None and program.batches < 1:
         raise BadInput(f"the program has batches={program.batches}; expected a number above 0, or None")

@@ -13,11 +13,11 @@ from accelbench.core.arm import nothing
 from accelbench.core.technique import summary_of
 from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
+from accelbench.workloads.training import MOST_SPREAD
 
 if TYPE_CHECKING:
     from accelbench.workloads.tensorflow.model_fit import FittedProgram, ProgramFacts
 
-MOST_SPREAD = 5e-3  # of the loss between two runs; ten times as much is the most by which checks widen a tolerance
 LONG_START = 0.25  # of an iteration, before its first batch is there
 
 

@@ -314,7 +314,7 @@ def _recipes_of_arguments(args: Any) -> dict[str, dict[str, str]]:
 
 
 def _batch_sizes(written: str, parts: int) -> dict[str, str]:
-    """Return the recipe of a batch size for updates that learn from so many batches; ``{size}`` is that of a batch."""
+    """Return the recipe of a batch size if an update learns from ``parts`` batches of ``{size}`` items."""
     return {"*": written.replace("{size}", "{level}" if parts == 1 else f"{{level}} // {parts}")}
 
 

@@ -266,7 +266,8 @@ class ProgramTask:
         self._first_weights = deepcopy(program.model.state_dict())
         step = program.train_step or program.step
         known = [*program.state, *self.optimizers]
-        held = [*_held_by(step), *(value for each in self.optimizers for value in vars(each).values())]
+        attributes = [getattr(each, "__dict__", {}) for each in self.optimizers]
+        held = [*_held_by(step), *(value for each in attributes for value in each.values())]
         kinds = lr_scheduler.LRScheduler, torch.optim.Optimizer  # one optimizer may hold another, as SAM does
         more = {id(each): each for each in held if isinstance(each, kinds) and each not in known}
         self._state = [*program.state, *more.values()]

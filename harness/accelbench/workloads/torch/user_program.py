@@ -16,6 +16,7 @@ from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import Reason, reason
 from accelbench.units import percent
 from accelbench.workloads.torch.training_loop import TorchTraining, TorchTrainingLoop, TrainOptions
+from accelbench.workloads.training import MOST_SPREAD
 
 if TYPE_CHECKING:
     from accelbench.workloads.torch.training_step import Trainer
@@ -31,7 +32,6 @@ TIMED_BATCHES = 3
 ENOUGH_S = 1.0  # of timing batches
 LITTLE_WAIT = 0.045  # of the time: who saves it all gains less than 5 %
 REPEATED_STEPS = 3
-MOST_SPREAD = 5e-3  # of the losses of two runs; ten times as much is the most by which checks widen a tolerance
 WAITS = 8  # readings, all of which are below their median once in 256 times
 MOST_WAITS_S = 3.0  # for all readings, else nothing is known
 
@@ -346,7 +346,7 @@ class ProgramLoop(TorchTrainingLoop):
     def _measure_spread(self) -> float:
         """Return how far the losses of two trainings from the same start are apart, relative to the largest.
 
-        They are where a step changes what no reset knows of, such as a buffer of what was seen.
+        They differ if a step changes something that no reset restores, such as a replay buffer.
         """
         batch = self._own.first()
         runs = []
