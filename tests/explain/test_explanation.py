@@ -122,6 +122,17 @@ def test_a_program_whose_time_passes_outside_of_operators_is_not_said_to_compute
         assert "addmm takes 11 % of the time" in text
 
 
+@pytest.mark.parametrize(("launch_s", "is_named"), [(1e-7, True), (3e-7, False)])
+def test_operations_that_are_small_are_not_said_to_be_far_from_a_ceiling_as_well(launch_s, is_named):
+    share = StepShare(share=0.6, low=0.55, high=0.65)
+    small = OperatorTime(name="add", calls=200_000, seconds=0.06, share=share, moved_bytes=1e5)
+    profile = dataclasses.replace(PROFILE, framework="numpy", operators=(small,), loading=None, launch_s=launch_s)
+    memory = Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0)
+    text = as_text(dataclasses.replace(explained(profile=profile), ceilings=(memory,)))
+    assert ("look at what calls it" in text) is is_named
+    assert ("Starting 200,000 array operations takes" in text) is not is_named
+
+
 def test_a_comment_that_ends_a_recipe_takes_up_that_it_was_not_tried():
     tries = [skip_part("workers 2", {"workers": "2"}), skip_part("loading thread", {"loading": "thread"})]
     text = as_text(explained(WAITS, remedies=tries))

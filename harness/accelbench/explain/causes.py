@@ -28,6 +28,7 @@ BURDENS = ("input", "readings", "copies", "anomaly")  # parts that are also take
 LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS", "tensorflow": "TensorFlow"}
 QUICK_TO_START = ("assignment", "indexing")  # operations on arrays that look up no function
 SHOWN = 3  # lines of a program in a sentence
+LAUNCH_BOUND = "launch-bound"
 
 RooflineBound = Literal["memory", "arithmetic", "neither", "unknown"]
 TechniqueLevel = tuple[str, str]  # a technique's name and its level
@@ -357,7 +358,7 @@ def _find_in_launches(profile: Profile) -> Iterator[Cause]:
     if share >= BOUND:
         yield replace(
             ARRAY_CAUSES_BY_PART["interpreter"],
-            code="launch-bound",
+            code=LAUNCH_BOUND,
             share=StepShare(share=share, low=share, high=1.0),
             what=f"starting {count(round(calls))} array operations takes at least {percent(share)} of the time, by "
             f"profile: one takes {seconds(profile.launch_s)} on arrays of a single element",

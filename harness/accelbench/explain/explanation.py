@@ -9,6 +9,7 @@ from typing import Any
 
 from accelbench.explain.causes import (
     BOUND,
+    LAUNCH_BOUND,
     Cause,
     find_nearest_ceiling,
     find_recipes,
@@ -192,8 +193,11 @@ def _find_much_outside(explanation: Explanation) -> StepShare | None:
 def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
     """Yield the operators that take much of the time, far from every ceiling of the machine.
 
-    Where much of the time passes outside of operators, those that take less than that are left out.
+    Where much of the time passes outside of operators, those that take less than that are left out. Where starting
+    them takes much of the time, that is why they are far from every ceiling.
     """
+    if any(cause.code == LAUNCH_BOUND for cause in explanation.causes):
+        return
     outside = _find_much_outside(explanation)
     least = outside.share if outside else 0.0
     for each in explanation.profile.operators[:OPERATORS]:
