@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import accelbench
 from accelbench.errors import Unavailable
-from accelbench.schema.reasons import WORDINGS, Reason, describe, group, reason, reason_of
+from accelbench.schema.reasons import WORDINGS, Reason, describe, group, message_line, reason, reason_of
 
 
 def test_a_reason_reads_as_its_wording_with_the_values_in_their_units() -> None:
@@ -115,6 +115,32 @@ def test_an_error_keeps_the_reason_that_it_was_raised_with() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("out of memory: 3 GiB\nmore", "out of memory: 3 GiB"),
+        ("", ""),
+        ("\n  \nlate", "late"),
+        ("Graph execution error:", "Graph execution error:"),
+        (
+            "Graph execution error:\n\nDetected at node loss:\n<stack>\nReceived a label value of 9\n\t [[loss]]",
+            "Graph execution error: Received a label value of 9",
+        ),
+        (
+            'in user code:\n\n    File "train.py", line 31, in f  *\n        return x @ y\n\n    ValueError: 3 and 2\n',
+            "in user code: ValueError: 3 and 2",
+        ),
+        (
+            "Exception encountered when calling Block.call().\n\n\x1b[1mUnknown. Error:\n\nNot equal\x1b[0m\n",
+            "Exception encountered when calling Block.call(). Not equal",
+        ),
+        ('Error(s) in loading:\n\tMissing key(s): "weight".', 'Error(s) in loading: Missing key(s): "weight".'),
+    ],
+)
+def test_an_error_whose_first_line_is_a_heading_says_what_is_wrong(message: str, line: str) -> None:
+    assert message_line(ValueError(message)) == line
+
+
 def test_every_reason_that_is_made_has_a_wording_and_every_wording_is_used() -> None:
     assert {code for code in codes_made() if code is not None} == WORDINGS.keys()
     assert None not in codes_made(), "the code of a reason is written where the reason is made"

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from accelbench.core.arm import Arm, require_arm
 from accelbench.errors import AccelbenchError, BadInput, BadLevels
-from accelbench.schema.reasons import first_line
+from accelbench.schema.reasons import message_line
 from accelbench.schema.result import AS_IS
 from accelbench.schema.result import GROUPS as GROUPS
 
@@ -215,7 +215,7 @@ class Technique(Declaration):
             raise
         except Exception as error:
             raise BadLevels(
-                f"{whose} cannot be listed ({type(error).__name__}: {first_line(error)}); {_LEVELS_ARE}"
+                f"{whose} cannot be listed ({type(error).__name__}: {message_line(error)}); {_LEVELS_ARE}"
             ) from None
         if isinstance(listed, str):
             raise BadLevels(f"{whose} are the text {listed!r}; {_LEVELS_ARE}")

@@ -172,9 +172,9 @@ class ArrayProgram:
 class KerasProgram:
     """A user's own Keras program: a compiled model that learns from its data by ``Model.fit``, or only predicts.
 
-    ``model`` is a compiled ``keras.Model``. ``data`` is a ``tf.data.Dataset`` of batches, or arrays as ``fit`` takes
-    them: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, which Keras divides into batches of ``batch_size``, 32 without
-    one. Without ``learns``, the model predicts and need not be compiled.
+    ``model`` is a compiled ``keras.Model``. ``data`` is a ``tf.data.Dataset`` of batches, a ``keras.utils.PyDataset``,
+    or arrays as ``fit`` takes them: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``, which Keras divides into batches of
+    ``batch_size``, 32 without one. Without ``learns``, the model predicts and need not be compiled.
 
     ``fit`` holds further arguments of ``Model.fit``, each time that it is called: ``callbacks``, ``class_weight``, and
     ``shuffle`` for arrays. Callbacks that are not there do not run, nor does validation, and nothing is printed.

@@ -59,7 +59,7 @@ def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, l
     """
     probe = FittedProgram(build, seed=setting.seed)
     size, most = probe.facts.batch_size, probe.facts.most_items
-    pipeline = tuple(_list_transformations(probe)) if probe.facts.has_dataset else None
+    pipeline = tuple(_list_transformations(probe)) if probe.facts.data == "dataset" else None
     optimizer = type(probe.model.optimizer).__name__ if probe.program.learns else ""
     probe.close()
     arm = apply_levels("tensorflow", levels, lambda **options: train_program(build, setting, FitOptions(**options)))

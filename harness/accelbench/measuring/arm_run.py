@@ -42,7 +42,7 @@ from accelbench.measuring.checks import claims
 from accelbench.measuring.referee import Referee, StoppedError, Stopwatch
 from accelbench.measuring.statistics import effect_of, in_order, quantiles
 from accelbench.measuring.trial_result import StatedWork, TimeLedger
-from accelbench.schema.reasons import Reason, first_line, reason, reason_of
+from accelbench.schema.reasons import Reason, message_line, reason, reason_of
 from accelbench.schema.result import ArmRecord, Effect, Outcome, Placement, Price, Timing
 from accelbench.sigint import is_ctrl_c
 from accelbench.text import format_levels
@@ -160,7 +160,7 @@ class ArmRun:
             if is_ctrl_c(error):
                 raise
             if self.ok:
-                why = reason("raised-in-close", type=type(error).__name__, message=first_line(error))
+                why = reason("raised-in-close", type=type(error).__name__, message=message_line(error))
                 self.outcome, self.reason = "failed", why
 
     @contextmanager
@@ -182,7 +182,7 @@ class ArmRun:
             framework.empty_cache()
 
     def _outcome_of(self, error: BaseException, framework: Framework) -> tuple[Outcome, Reason]:
-        message = {"type": type(error).__name__, "message": first_line(error)}
+        message = {"type": type(error).__name__, "message": message_line(error)}
         if why := _why_unavailable(error):
             return "unavailable", why
         if message["type"] in _SKIPS:

@@ -26,7 +26,7 @@ from accelbench.frameworks.host import ArrayMemory, base_of
 from accelbench.frameworks.protocol import ADAPTERS
 from accelbench.measuring.callables import is_users_module, packages_of
 from accelbench.measuring.workers.process import modules_of
-from accelbench.schema.reasons import first_line
+from accelbench.schema.reasons import message_line
 
 MOST_BYTES = 256 * 2**20  # in the arrays of one callable; its first state and the copies take as much again each
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
@@ -55,7 +55,7 @@ class Prototype:
             except UncopyableError:
                 raise
             except Exception as error:
-                raise UncopyableError(f"cannot be copied: {first_line(error)}") from None
+                raise UncopyableError(f"cannot be copied: {message_line(error)}") from None
         self._body = body.getbuffer()
         _check_size(len(self._body) + sum(memory.nbytes for memory, _ in pickler.memories))
         self._memories = [(memory.copy(), alignment) for memory, alignment in pickler.memories]

@@ -36,7 +36,7 @@ from accelbench.pytest_plugin.earlier_runs import EarlierRuns
 from accelbench.pytest_plugin.options import this_machine
 from accelbench.pytest_plugin.session import SURE_VISITS, Session
 from accelbench.schema.machine_id import machine_key
-from accelbench.schema.reasons import Reason, first_line, reason, reason_of
+from accelbench.schema.reasons import Reason, message_line, reason, reason_of
 from accelbench.schema.result import WORKER_LOST, ArmRecord, TrialRecord, Visit
 from accelbench.text import cross
 
@@ -361,5 +361,5 @@ class Passes:
         except AccelbenchError as error:
             return TrialResult.nothing(trial, "failed", reason_of(error))
         except Exception as error:
-            why = reason("error", type=type(error).__name__, message=first_line(error))
+            why = reason("error", type=type(error).__name__, message=message_line(error))
             return TrialResult.nothing(trial, "failed", why)

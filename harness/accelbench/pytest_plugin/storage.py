@@ -31,7 +31,7 @@ from accelbench.pytest_plugin.resume import (
     unfinished_runs,
 )
 from accelbench.schema.machine_id import machine_key
-from accelbench.schema.reasons import first_line
+from accelbench.schema.reasons import describe_error, message_line
 from accelbench.schema.result import KEY
 from accelbench.schema.result_json import from_bytes
 from accelbench.text import list_some
@@ -219,8 +219,8 @@ class Storage:
                 self.saved, self.failure = saved, self._rescue(error, self._document)
                 return None
             self.failure = (
-                f"pytest-benchmark failed after the run was saved ({type(error).__name__}: {first_line(error)}); check "
-                "its options, such as --benchmark-group-by"
+                f"pytest-benchmark failed after the run was saved ({describe_error(error)}); check its options, such "
+                "as --benchmark-group-by"
             )
         self.saved = [*getattr(self._host.storage, "saved", ()), *self.saved]
         if why := _why_unreadable(self._document):
@@ -331,7 +331,7 @@ class Storage:
 
         Other tests' facts are left out where they are what cannot be written.
         """
-        failed = f"the run could not be saved ({getattr(error, 'strerror', None) or first_line(error)})"
+        failed = f"the run could not be saved ({getattr(error, 'strerror', None) or message_line(error)})"
         try:
             body = _compact(json.dumps(document, default=repr))
         except (TypeError, ValueError, RecursionError):

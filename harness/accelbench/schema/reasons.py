@@ -83,6 +83,9 @@ _FORMATTERS: dict[str, Callable[[Any], str]] = {
 }
 
 _LONGEST_MESSAGE = 300  # characters
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_HEADING = re.compile(r":\s*$|^Exception encountered when calling .*\.$")
+_OF_TRACEBACK = re.compile(r"""\s*(?:File "|<stack|\[\[|[~^]+$)""")
 _INSPECT = "look for a missing synchronise, for work that was skipped, or for a cached output"
 _TOO_FAR = "the output differs from {expected} by {error:significant} relative, and {tolerance:significant} is allowed"
 _STDERR = {"stderr": ": {stderr}"}
@@ -464,21 +467,40 @@ def reason_of(error: BaseException) -> Reason:
     """Return the reason with which an error was raised; one raised with a text becomes a ``message``."""
     if error.args and isinstance(error.args[0], Reason):
         return error.args[0]
-    return reason("message", message=first_line(error))
+    return reason("message", message=message_line(error))
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, safe to print, and cut where it is very long."""
+def message_line(error: BaseException) -> str:
+    """Return one line of an error's message that says what is wrong, safe to print, and cut where it is very long.
+
+    It is the first line, to which one below is added where it is only a heading, as those of TensorFlow and Keras are.
+    """
     try:
         message = str(error)
     except Exception:  # of a stranger's class
         message = ""
-    return printable_line(message)
+    return printable_line(_join_heading(_COLOUR.sub("", message)))
+
+
+def _join_heading(message: str) -> str:
+    """Return a message's first line, and with a heading the line below that is indented least.
+
+    Left out are further headings, and the lines of a traceback and of a graph.
+    """
+    first, *others = [line for line in message.splitlines() if line.strip()] or [""]
+    if not _HEADING.search(first):
+        return first
+    telling = [line for line in others if not (_HEADING.search(line) or _OF_TRACEBACK.match(line))]
+    return " ".join([first, *(line.strip() for line in sorted(telling, key=_indentation)[:1])])
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error's type, and the first line of its message if it has one."""
-    return ": ".join(filter(None, (type(error).__name__, first_line(error))))
+    """Return an error's type, and its message as one line if it has one."""
+    return ": ".join(filter(None, (type(error).__name__, message_line(error))))
 
 
 def printable_line(text: str) -> str:

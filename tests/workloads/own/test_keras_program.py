@@ -90,6 +90,31 @@ def on_arrays(**changes: Any) -> Callable[[], KerasProgram]:
     return build
 
 
+def on_python_batches(
+    *, learns: bool = True, workers: int = 1, batches_of: int = 8, batches: int | None = 3
+) -> Callable[[], KerasProgram]:
+    """Return the builder of a program whose batches of ``batches_of`` rows a ``keras.utils.PyDataset`` makes."""
+
+    def build() -> KerasProgram:
+        import keras
+
+        class Rows(keras.utils.PyDataset):
+            def __init__(self, data: "Any", size: int, workers: int) -> None:
+                super().__init__(workers=workers)
+                self.data, self.size = data, size
+
+            def __len__(self) -> int:
+                return -(-len(self.data[1]) // self.size) if self.size else 0
+
+            def __getitem__(self, number: int) -> "Any":
+                return tuple(part[number * self.size :][: self.size] for part in self.data)
+
+        program = on_arrays(learns=learns)()
+        return replace(program, data=Rows(program.data, batches_of, workers), batch_size=None, batches=batches)
+
+    return build
+
+
 def with_own_step(*, is_called: bool) -> Callable[[], KerasProgram]:
     """Return the builder of two networks that learn in turn by optimizers of their own, as those of a GAN do.
 
@@ -224,7 +249,7 @@ def test_settings_reach_the_model_and_its_data(folder: Path) -> None:
         ({"log_interval": 10}, "Model.fit reads the loss by itself"),
         ({"data_location": "round-trip"}, "Model.fit brings the batches from the host's memory"),
         ({"loop": "eager"}, "Model.fit is the loop of a Keras program"),
-        ({"prefetch": 1}, "Keras batches and prefetches the program's arrays by itself, so prefetch does not apply"),
+        ({"prefetch": 1}, "Keras makes the pipeline of the program's arrays by itself: return a tf.data.Dataset to"),
         ({"batch_size": 64}, "an epoch has 50 items here, too few for a batch of 64"),
         ({"batch_size": 8}, "the program has this already"),
         ({"dtype_policy": "float32"}, "the program has this already"),
@@ -254,6 +279,36 @@ def test_arrays_are_learnt_in_batches_of_another_size_and_predicted() -> None:
     assert [arm_of(on_arrays(), known, batch_size=size).items for size in (4, 32)] == [24, 32]
     arm = arm_of(on_arrays(learns=False), known)
     assert [output.shape for output in output_of(arm)] == [(24, 2)]
+
+
+@pytest.mark.parametrize(("learns", "workers"), [(True, 1), (True, 2), (False, 1)])
+def test_batches_that_python_makes_are_learnt_and_predicted(learns: bool, workers: int) -> None:
+    build = on_python_batches(learns=learns, workers=workers)
+    arm = arm_of(build)
+    assert arm.items == 24  # three batches
+    assert relative_error(output_of(arm), output_of(arm)) < 1e-6
+    assert output_of(arm)[0].shape == ((1,) if learns else (24, 2))
+    whole = on_python_batches(learns=learns, workers=workers, batches=None)
+    assert arm_of(whole, Setting(items=100)).items == 100  # two epochs of 50 items, in batches of 8
+    arrays = arm_of(on_arrays(learns=learns, fit={"shuffle": False}), Setting(items=24))
+    assert relative_error(output_of(arm), output_of(arrays)) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"batch_size": 4}, "the program's PyDataset makes its batches by itself"),
+        ({"prefetch": 1}, "Keras makes the pipeline of the program's PyDataset by itself: return a tf.data.Dataset"),
+    ],
+)
+def test_what_python_makes_is_not_changed_by_a_pipeline(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Unavailable, match=sentence):
+        arm_of(on_python_batches(), Setting(only_check=True), **options)
+
+
+def test_a_data_set_without_batches_is_refused_in_a_sentence() -> None:
+    with pytest.raises(BadInput, match="the program's PyDataset has no batch; expected at least one"):
+        arm_of(on_python_batches(batches_of=0))
 
 
 @pytest.mark.parametrize("learns", [True, False])
@@ -315,7 +370,7 @@ def test_a_program_that_never_repeats_is_not_compared_and_says_so() -> None:
     ("changes", "sentence"),
     [
         ({"model": len}, "the program's model is a builtin_function_or_method; expected a keras.Model"),
-        ({"data": 7}, "the program's data are of type int; expected a tf.data.Dataset of batches, or arrays"),
+        ({"data": 7}, "the program's data are of type int; expected a tf.data.Dataset of batches, a keras.utils"),
         ({"fit": {"epochs": 3}}, "the program's fit has 'epochs'; expected callbacks, class_weight and shuffle"),
         ({"batches": 0}, "the program has batches=0; expected a number above 0, or None"),
     ],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from accelbench.schema.reasons import Reason, first_line, reason
+from accelbench.schema.reasons import Reason, message_line, reason
 
 _EMPTY = CellType()  # of a variable that has no value yet
 _DESCRIPTORS = (GetSetDescriptorType, MemberDescriptorType)  # which Python makes anew with the class
@@ -33,7 +33,7 @@ def why_unpicklable(value: Any, error: BaseException) -> Reason:
         name, function = (part.path, part.function) if part.function else (name + part.path, function)
         culprit = part.value
     if not function:
-        return reason("error", type=type(error).__name__, message=first_line(error))
+        return reason("error", type=type(error).__name__, message=message_line(error))
     return reason("cannot-be-sent", function=function, name=name, type=type(culprit).__qualname__)
 
 

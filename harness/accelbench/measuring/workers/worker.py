@@ -33,7 +33,7 @@ from accelbench.measuring.trial_run import TrialRun
 from accelbench.measuring.workers.process import receive, send
 from accelbench.roofline.ceilings import measure_peaks
 from accelbench.roofline.probes import find_probes
-from accelbench.schema.reasons import describe_error, first_line, reason_of
+from accelbench.schema.reasons import describe_error, message_line, reason_of
 from accelbench.schema.result import Ceiling
 from accelbench.sigint import leave_ctrl_c_to_the_parent
 
@@ -90,7 +90,7 @@ def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
             shutil.rmtree(sys.argv[2], ignore_errors=True)
             os._exit(0)
         except BaseException as error:  # an order that this process cannot unpickle; importing a module may end it
-            sys.stderr.write(f"cannot take the order: {type(error).__name__}({first_line(error)})\n")
+            sys.stderr.write(f"cannot take the order: {type(error).__name__}({message_line(error)})\n")
             os._exit(1)
 
 

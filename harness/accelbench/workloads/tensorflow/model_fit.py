@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter  # fit's own; not exported
 
 from accelbench.core import KerasProgram
 from accelbench.core.verification import relative_error
@@ -43,13 +45,14 @@ FIT_ARGUMENTS = ("callbacks", "class_weight", "shuffle")
 class ProgramFacts:
     """What a program has and does without any option.
 
-    ``batch_size`` is None if it is not known, ``most_items`` if they are unknown or endless. ``prefetch`` is the number
-    of batches, or ``"autotune"``, with which its data set ends, None without one.
+    ``data`` says in what form it has its data. ``batch_size`` is None if it is not known, ``most_items`` if they are
+    unknown or endless. ``prefetch`` is the number of batches, or ``"autotune"``, with which its data set ends, None
+    without one.
     """
 
+    data: Literal["dataset", "arrays", "PyDataset"]
     batch_size: int | None
     most_items: int | None
-    has_dataset: bool
     learns: bool
     dtype_policy: str
     jit_compile: bool
@@ -64,7 +67,7 @@ class ProgramFacts:
     @property
     def recipes(self) -> dict[str, dict[str, str]]:
         """What a user writes for techniques, by technique and level, where they say something else themselves."""
-        if self.has_dataset:
+        if self.data != "arrays":
             return {}
         called = "fit(x, y" if self.learns else "predict(x"
         return {"batch_size": {"*": f"model.{called}, batch_size={{level}})"}}
@@ -103,7 +106,7 @@ class FittedProgram:
         with _policy(dtype_policy), _repeatable(seed) as generators:
             program: Any = build()
             self.program = _check(program)
-            self._data = _Batches(program.data) if isinstance(program.data, tf.data.Dataset) else _Arrays(program)
+            self._data = _open_data(program)
             self._make_variables()
         self.facts = self._facts()
         if dtype_policy is not None and self.facts.dtype_policy != dtype_policy:
@@ -272,6 +275,12 @@ def _duration_s(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def _open_data(program: KerasProgram) -> _Batches | _Arrays | _PythonBatches:
+    if isinstance(program.data, tf.data.Dataset):
+        return _Batches(program.data)
+    return _PythonBatches(program.data) if isinstance(program.data, keras.utils.PyDataset) else _Arrays(program)
+
+
 class _Batches:
     """A ``tf.data.Dataset`` of batches, of which only the last of an epoch may be smaller.
 
@@ -310,7 +319,7 @@ class _Batches:
         """Return what the data set does without any option."""
         options = self._dataset.options()
         return {
-            "has_dataset": True,
+            "data": "dataset",
             "batch_size": self.batch_size,
             "most_items": self._length * self.batch_size if self._length >= 0 else None,
             "prefetch": _prefetch_of(self._dataset),
@@ -381,7 +390,7 @@ class _Arrays:
 
     def facts(self) -> dict[str, Any]:
         """Return what Keras does with the arrays."""
-        return {"has_dataset": False, "batch_size": self.batch_size, "most_items": self._items}
+        return {"data": "arrays", "batch_size": self.batch_size, "most_items": self._items}
 
     def take(self, batches: int, epochs: int, options: Any) -> Taken:
         """Return the batches that Keras makes of the first items."""
@@ -406,6 +415,93 @@ class _Arrays:
         return tf.nest.map_structure(lambda leaf: leaf if leaf is None else leaf[:items], self._parts)
 
 
+class _PythonBatches:
+    """A ``keras.utils.PyDataset``, whose batches Python makes, in workers of its own if it has some.
+
+    ``Model.fit`` makes a ``tf.data.Dataset`` of it, too. All epochs have the order of the first one.
+    """
+
+    caches = False
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self._length: int | None = dataset.num_batches
+        self._sizes: dict[int, int] = {}  # of the batches that were looked at
+
+    def first(self) -> Any:
+        """Return the first batch.
+
+        Raises:
+            BadInput: there is none.
+        """
+        if self._length == 0:
+            raise BadInput("the program's PyDataset has no batch; expected at least one")
+        return self._dataset[0]
+
+    @cached_property
+    def batch_size(self) -> int:
+        """The items of the first batch."""
+        return _items_in(self.first())
+
+    def count_batches(self, batches: int) -> int:
+        """Return how many of so many batches there are."""
+        return batches if self._length is None else min(batches, self._length)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the batches."""
+        most = None if self._length is None else self._length * self.batch_size
+        return {"data": "PyDataset", "batch_size": self.batch_size, "most_items": most}
+
+    def take(self, batches: int, epochs: int, options: Any) -> Taken:  # noqa: ARG002  none of the options applies
+        """Return the first batches, as ``Model.fit`` makes them."""
+        steps = self.count_batches(batches)
+        data = _of_length(_EpochAdapter(_FirstBatches(self._dataset, steps)).get_tf_dataset(), steps)
+        items = sum(self._size(number) for number in range(steps)) * epochs
+        return Taken(data=data, steps=steps, items=items, epochs=epochs, is_cut=steps != self._length)
+
+    def close(self) -> None:
+        """Drop the data."""
+        self._dataset = None
+
+    def _size(self, number: int) -> int:
+        if number not in self._sizes:
+            self._sizes[number] = _items_in(self._dataset[number])
+        return self._sizes[number]
+
+
+class _FirstBatches(keras.utils.PyDataset):  # type: ignore[misc]  # Keras ships no types
+    """The first batches of another data set, made by as many workers."""
+
+    def __init__(self, dataset: Any, batches: int) -> None:
+        super().__init__(dataset.workers, dataset.use_multiprocessing, dataset.max_queue_size)
+        self._dataset, self._batches = dataset, batches
+
+    def __len__(self) -> int:
+        return self._batches
+
+    def __getitem__(self, index: int) -> Any:
+        return self._dataset[index]
+
+
+class _EpochAdapter(PyDatasetAdapter):  # type: ignore[misc]  # Keras ships no types
+    """Begins every epoch with new workers.
+
+    At the end of an epoch, ``Model.fit`` waits a tenth of a second until no batch is left in the queue. An iteration is
+    shorter than an epoch, so that is left out of it.
+    """
+
+    def _get_iterator(self) -> Iterator[Any]:
+        workers = PyDatasetAdapter(self.py_dataset).enqueuer
+        return self._finite_generator() if workers is None else self._iterate_over_epoch(workers)
+
+    def _iterate_over_epoch(self, workers: Any) -> Iterator[Any]:
+        workers.start()
+        try:
+            yield from map(self._standardize_batch, islice(workers.get(), self.num_batches))
+        finally:
+            workers.stop(drain_queue_and_join=False)
+
+
 def _check(program: Any) -> KerasProgram:
     """Return a program if it can run.
 
@@ -425,19 +521,29 @@ def _check(program: Any) -> KerasProgram:
         )
     if program.batches is not None and program.batches < 1:
         raise BadInput(f"the program has batches={program.batches}; expected a number above 0, or None")
+    makes_batches = isinstance(program.data, tf.data.Dataset | keras.utils.PyDataset)
+    if makes_batches and program.batch_size is not None:
+        raise BadInput("the program's data set yields batches already, so batch_size does not apply to it")
     if isinstance(program.data, tf.data.Dataset):
-        if program.batch_size is not None:
-            raise BadInput("the program's data set yields batches already, so batch_size does not apply to it")
         if tf.nest.flatten(program.data.element_spec)[0].shape.rank == 0:
             raise BadInput("the program's data set yields single items; expected batches: dataset.batch(size)")
-    elif not all(hasattr(leaf, "__len__") and hasattr(leaf, "shape") for leaf in _leaves(program.data)):
+    elif not makes_batches and not all(
+        hasattr(leaf, "__len__") and hasattr(leaf, "shape") for leaf in _leaves(program.data)
+    ):
         given = type(program.data).__name__
-        raise BadInput(f"the program's data are of type {given}; expected a tf.data.Dataset of batches, or arrays")
+        raise BadInput(
+            f"the program's data are of type {given}; expected a tf.data.Dataset of batches, a keras.utils.PyDataset "
+            "or arrays; tf.data.Dataset.from_generator makes one of a generator function"
+        )
     return program
 
 
 def _leaves(data: Any) -> list[Any]:
     return [leaf for leaf in tf.nest.flatten(data) if leaf is not None] or [None]
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "__len__") and hasattr(leaf, "shape")
 
 
 def _of_length(dataset: Any, batches: int) -> Any:

@@ -48,10 +48,10 @@ class FitOptions:
     ablation: str | None = None
 
     @property
-    def of_pipeline(self) -> tuple[str, ...]:
-        """The names of the options that are set and belong to a ``tf.data.Dataset``."""
-        names = ("prefetch", "default_optimizations", "data_threads", "deterministic")
-        return tuple(name for name in names if getattr(self, name) is not None)
+    def changes_pipeline(self) -> bool:
+        """Whether an option is set that belongs to a ``tf.data.Dataset``."""
+        pipeline = self.prefetch, self.default_optimizations, self.data_threads, self.deterministic
+        return any(option is not None for option in pipeline)
 
 
 def keras_program(build: Callable[[], KerasProgram], *, unit: str = "item") -> Workload:
@@ -191,11 +191,13 @@ class _FitArm:
             yield "the program's model runs eagerly, and XLA compiles graphs: leave run_eagerly out of compile()"
         if options.loop == "xla" and not facts.supports_jit:
             yield "XLA cannot compile a layer of the program's model: its supports_jit is False"
-        if options.of_pipeline and not facts.has_dataset:
+        if options.changes_pipeline and facts.data != "dataset":
             yield (
-                f"Keras batches and prefetches the program's arrays by itself, so {options.of_pipeline[0]} does not "
-                "apply: return a tf.data.Dataset to compare it"
+                f"Keras makes the pipeline of the program's {facts.data} by itself: return a tf.data.Dataset to "
+                "compare others"
             )
+        if options.batch_size and facts.data == "PyDataset":
+            yield "the program's PyDataset makes its batches by itself: return one with other batches to compare them"
         if options.batch_size and facts.most_items is not None and options.batch_size > facts.most_items:
             yield reason("too-few-items", items=facts.most_items, unit="item", batch=options.batch_size)
         if self.setting.only_check and self._is_as_it_was(facts):
