@@ -4,6 +4,7 @@ Mark such a test, or its module in ``pytestmark``, with ``pytest.mark.isolated_f
 framework inside its functions. All tests of a framework share one process, which imports it once.
 """
 
+import gc
 import inspect
 import pickle
 from collections.abc import Iterator
@@ -62,7 +63,11 @@ def prepare(framework: str) -> None:
 
 
 def run(test: bytes) -> None:
-    """Run a test where it was sent to."""
+    """Run a test where it was sent to.
+
+    What it leaves is deleted at once: whoever deletes an iterator of tf.data may wait for as long as it has lived, which
+    would be minutes if a later test did.
+    """
     function, arguments = pickle.loads(test)
     try:
         function(**arguments)
@@ -70,6 +75,8 @@ def run(test: bytes) -> None:
         for argument in arguments.values():
             if isinstance(argument, pytest.MonkeyPatch):  # a copy, which the fixture in the other process cannot undo
                 argument.undo()
+        gc.collect()
+        gc.freeze()  # what is left, so that the next collection is quick
 
 
 @pytest.hookimpl(wrapper=True)
