@@ -65,8 +65,8 @@ def prepare(framework: str) -> None:
 def run(test: bytes) -> None:
     """Run a test where it was sent to.
 
-    What it leaves is deleted at once: whoever deletes an iterator of tf.data may wait for as long as it has lived, which
-    would be minutes if a later test did.
+    What it leaves is deleted at once. Whoever deletes an iterator of tf.data may wait for as long as it has lived: in a
+    later test, for minutes.
     """
     function, arguments = pickle.loads(test)
     try:

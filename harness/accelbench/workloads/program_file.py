@@ -73,8 +73,8 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     """Return the workload at a place such as ``my_train.py:build``, and the techniques that come with it.
 
     The place names a function that builds a program, a workload, or a test that ``accelbench.versions`` made. A file
-    with a single function that builds one needs no more than its name. A file in which the place names a function is
-    not run here.
+    with a single function that builds one without arguments needs no more than its name. A file in which the place
+    names a function is not run here.
 
     Raises:
         BadInput: there is no such file, or nothing of the kind in it.
@@ -83,8 +83,8 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     file = _find_file(name)
     parsed = ParsedFile(file)
     builders = parsed.builders
-    if not wanted and len(builders) == 1:
-        (wanted,) = builders
+    if not wanted and len(ready := [each for each in builders if not parsed.arguments_of(each)]) == 1:
+        (wanted,) = ready
     if wanted in builders:
         if needed := parsed.arguments_of(wanted):
             raise BadInput(f"{name}:{wanted} needs {join_names(needed)}; expected a function without arguments")
@@ -121,6 +121,7 @@ class ParsedFile:
         self.assigned = {
             target.id for node in body for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)
         }
+        self._partials = dict(filter(None, map(_find_partial, body)))
         imported = (alias for node in body if isinstance(node, ast.ImportFrom) for alias in node.names)
         self._imported_as = {alias.asname: alias.name for alias in imported if alias.asname}
 
@@ -128,13 +129,16 @@ class ParsedFile:
     def builders(self) -> dict[str, ProgramKind]:
         """The functions that make a program, say that they return one, or call another one that does, and its kind.
 
-        One that returns nothing, as a script's ``main`` does, is none of them.
+        One that returns nothing, as a script's ``main`` does, is none of them. A ``functools.partial`` of one is.
         """
         kinds = {name: self._find_kind(name, frozenset()) for name in self.functions}
+        kinds |= {name: kinds.get(function) for name, function in self._partials.items()}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
     def arguments_of(self, function: str) -> list[str]:
-        """Return the names of the arguments without which a function cannot be called."""
+        """Return the names of the arguments without which a function cannot be called; a partial has what it needs."""
+        if function in self._partials:
+            return []
         given = self.functions[function].args
         positional = [*given.posonlyargs, *given.args]
         named = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
@@ -152,6 +156,16 @@ class ParsedFile:
         seen |= {function}
         others = dict.fromkeys(name for name in called if name in self.functions and name not in seen)
         return next(filter(None, (self._find_kind(other, seen) for other in others)), None)
+
+
+def _find_partial(node: ast.stmt) -> tuple[str, str] | None:
+    """Return the name that a ``functools.partial`` of a function is assigned to, and that function; None for others."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=made_by, args=[ast.Name(id=function), *_])
+        ) if _name_of(made_by) == "partial":
+            return name, function
+    return None
 
 
 def _returns_something(function: ast.AST) -> bool:

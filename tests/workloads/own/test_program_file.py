@@ -101,6 +101,21 @@ def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path
     assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
 
 
+def test_a_function_may_get_its_arguments_by_a_partial(tmp_path: Path) -> None:
+    (tmp_path / "my_sizes.py").write_text(
+        "import functools\nfrom accelbench import ArrayProgram\n"
+        "def make(rows) -> ArrayProgram: return ArrayProgram(step=lambda xp: xp.ones(rows), items=rows)\n"
+        "build = functools.partial(make, rows=7)\nother = functools.partial(print, 1)"
+    )
+    for place in ("my_sizes.py:build", "my_sizes.py"):
+        mine, _ = find_user_workload(f"{tmp_path}/{place}")
+        assert mine.build(Setting()).items == 7
+    with pytest.raises(BadInput, match=r"my_sizes\.py:make needs rows; expected a function without arguments"):
+        find_user_workload(f"{tmp_path}/my_sizes.py:make")
+    with pytest.raises(BadInput, match=r"my_sizes\.py:other has no program 'other'; .*build one: make and build"):
+        find_user_workload(f"{tmp_path}/my_sizes.py:other")
+
+
 def test_a_script_that_trains_the_program_of_another_function_is_not_run(tmp_path: Path) -> None:
     more = "def run():\n    for batch in build().loader:\n        print(batch)\n    return 0"
     (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=more))
