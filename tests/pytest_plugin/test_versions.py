@@ -117,6 +117,21 @@ test_square = accelbench.versions("square", versions, unit="list")
     assert [arm["outcome"] for arm in arms(project)] == ["measured", "measured"]
 
 
+def test_functions_of_python_itself_travel_to_the_worker(project: Project) -> None:
+    project.write(
+        "test_python.py",
+        """
+import json
+from functools import partial
+
+import accelbench
+
+test_reading = accelbench.versions("reading", {"int": partial(int, "6"), "json": partial(json.loads, "6")})
+""",
+    )
+    assert [arm["outcome"] for arm in arms(project)] == ["measured", "measured"]
+
+
 def test_methods_of_arrays_which_belong_to_no_module_travel_by_value() -> None:
     values = np.arange(3.0)
     test: Any = versions("total", {"sum": values.sum, "dot": partial(values.dot, np.ones(3))})

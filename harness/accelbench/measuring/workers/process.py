@@ -74,11 +74,15 @@ def is_user_code(function: Callable[..., Any]) -> bool:
 
 
 def send_by_value(trial: Trial) -> None:
-    """Pickle the modules in which a user defined the trial's workload and techniques by value from now on."""
+    """Pickle the modules in which a user defined the trial's workload and techniques by value from now on.
+
+    Python's own modules are everywhere, and cannot be pickled.
+    """
     builders = [] if isinstance(trial.workload, str) else [trial.workload.builder]
     for function in (*builders, *(technique.apply for technique in trial.techniques)):
         for name in modules_of(function):
-            if (module := sys.modules.get(name)) is not None and name.partition(".")[0] != OWN_PACKAGE:
+            is_everywhere = name.partition(".")[0] in (OWN_PACKAGE, *sys.stdlib_module_names)
+            if not is_everywhere and (module := sys.modules.get(name)) is not None:
                 cloudpickle.register_pickle_by_value(module)
 
 
