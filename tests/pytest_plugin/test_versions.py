@@ -119,14 +119,14 @@ test_square = accelbench.versions("square", versions, unit="list")
 
 def test_functions_of_python_itself_travel_to_the_worker(project: Project) -> None:
     project.write(
-        "test_python.py",
+        "test_square.py",
         """
-import json
+import math
 from functools import partial
 
 import accelbench
 
-test_reading = accelbench.versions("reading", {"int": partial(int, "6"), "json": partial(json.loads, "6")})
+test_square = accelbench.versions("square", {"pow": partial(pow, 6.0, 2), "math": partial(math.pow, 6, 2)}, unit="list")
 """,
     )
     assert [arm["outcome"] for arm in arms(project)] == ["measured", "measured"]
