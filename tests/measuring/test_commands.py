@@ -23,7 +23,9 @@ def python(code: str) -> Command:
         ("", "'' names no program; expected a command line such as 'python a.py'"),
         ("A=1", "'A=1' names no program"),
         ("echo 'a", '"echo \'a" is no command line: no closing quotation'),
-        ("cat a | sort", "'cat a | sort' contains |, which only a shell understands; pass --shell"),
+        ("cat a | sort", "'cat a | sort' contains |, which only a shell understands; pass --shell, or quote it"),
+        ("python a.py $DATA/x", "contains $DATA/x, which only a shell understands"),
+        ("python a.py *.csv ~/b", "contains *.csv and ~/b, which only a shell understands"),
         ("make > log 2>&1", "contains 2>&1 and >, which only a shell understands"),
     ],
 )
@@ -35,6 +37,7 @@ def test_what_is_no_command_line_is_refused_before_anything_runs(text: str, sent
 
 def test_a_sign_of_the_shell_in_quotes_is_an_argument() -> None:
     assert command("grep '|' a").arguments == ("grep", "|", "a")
+    assert command(r"python a.py '*.csv' \$5 a~b --cost=5$").arguments[2:] == ("*.csv", "$5", "a~b", "--cost=5$")
 
 
 def test_variables_come_before_the_program_and_a_shell_runs_what_needs_one() -> None:

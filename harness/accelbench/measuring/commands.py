@@ -44,7 +44,8 @@ USUAL_RUNS = 18  # of each command, at least, where the user names no budget
 LEAST_RUNS = 10
 LONGEST = 60  # characters of an output that a message shows
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SHELL_SIGNS = re.compile(r"(\||\|\||&&?|;|\d?>>?|<<?|\d?>&\d)")  # as words of their own
+# Of a word without quotes and backslashes: a sign of its own, a variable, a home folder, or a pattern of file names.
+_FOR_SHELLS = re.compile(r"""\||\|\||&&?|;|\d?>>?|<<?|\d?>&\d|[^'"\\]*(?:\$[\w{(]|[*?])[^'"\\]*|~(?:/[^'"\\]*)?""")
 _HINT = "; --ignore-output compares the times alone"
 
 # Runs a command and writes its peak memory and its own to a file. The kernel counts to a process the memory of the one
@@ -363,11 +364,13 @@ def _parse(text: str, *, shell: bool) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, ("/bin/sh", "-c", text)
     try:
         words = shlex.split(text)
-        signs = {word for word in shlex.split(text, posix=False) if _SHELL_SIGNS.fullmatch(word)}
+        signs = {word for word in shlex.split(text, posix=False) if _FOR_SHELLS.fullmatch(word)}
     except ValueError as error:
         raise BadInput(f"{text!r} is no command line: {str(error).lower()}") from None
     if signs:
-        raise BadInput(f"{text!r} contains {join_names(sorted(signs))}, which only a shell understands; pass --shell")
+        raise BadInput(
+            f"{text!r} contains {join_names(sorted(signs))}, which only a shell understands; pass --shell, or quote it"
+        )
     variables: dict[str, str] = {}
     while words and _ASSIGNMENT.match(words[0]):
         name, _, value = words.pop(0).partition("=")
