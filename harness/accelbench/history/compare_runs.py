@@ -20,6 +20,7 @@ from accelbench.history.observations import History, pivot, standard_errors
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
 from accelbench.schema.safe_json import printable
+from accelbench.text import join_names
 from accelbench.units import plural
 
 Floats = NDArray[np.float64]
@@ -183,7 +184,7 @@ def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str],
     facts = runs.set_index("run")
     sizes = list(dict.fromkeys(facts.loc[[*before, *after], "size"]))
     if len(sizes) > 1:
-        named = " and ".join(printable(size) or "unknown" for size in sizes)
+        named = join_names([printable(size) or "unknown" for size in sizes])
         raise BadInput(f"the runs were made at sizes {named}; compare runs of one size")
     places = [_machine_of(facts, side) for side in (before, after)]
     if places[0] == places[1]:

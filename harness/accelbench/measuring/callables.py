@@ -15,6 +15,7 @@ from typing import Any
 
 from accelbench.errors import BadInput
 from accelbench.frameworks.tree import tree_leaves
+from accelbench.text import join_names
 
 _OWN_PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = ("site-packages", "dist-packages")
@@ -69,7 +70,7 @@ def require_callable(step: Any, what: str, *, is_builder: bool = False) -> None:
             "function that reads it to the end, as in lambda: list(f())"
         )
     if missing := _required_arguments(step):
-        needs = f"the argument {missing[0]}" if len(missing) == 1 else f"the arguments {' and '.join(missing)}"
+        needs = f"the argument {missing[0]}" if len(missing) == 1 else f"the arguments {join_names(missing)}"
         bound = f"lambda: f({', '.join(missing)})"
         raise BadInput(f"{what} needs {needs}; give a function without arguments, as in {bound}")
 

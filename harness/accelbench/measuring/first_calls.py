@@ -26,6 +26,7 @@ from accelbench.measuring.callables import MOST_PARTS, find_promise, held_values
 from accelbench.measuring.checks import output as check
 from accelbench.schema.reasons import Reason, describe_error, reason
 from accelbench.schema.result import Outcome
+from accelbench.text import join_names
 
 _TABLES = ("pandas", "pyarrow", "polars")  # packages whose objects hold their values, although they look like lazy ones
 # Frameworks whose devices work on after a call, and for which there is no adapter.
@@ -309,12 +310,12 @@ class _TryOut:
         for name, calls in self.calls.items():
             if calls.is_done and (other := check.find_other_dtypes(self._dtypes(name), expected)):
                 found.setdefault(str(other), []).append(repr(name))
-        self.warnings += [f"{' and '.join(names)}: {other}" for other, names in found.items()]
+        self.warnings += [f"{join_names(names)}: {other}" for other, names in found.items()]
 
     def _warn_of_changed_data(self) -> None:
         for name, calls in self.calls.items():
             if calls.changed and calls.is_done and name not in self.failures:
-                kinds = " and ".join(f"the {kind}" for kind in calls.changed)
+                kinds = join_names([f"the {kind}" for kind in calls.changed])
                 self.warnings.append(
                     f"{name!r} changes {kinds} that it holds, so its timed calls work on what earlier calls left: "
                     "let every arm copy the data inside its function, or make fresh data there"
@@ -324,7 +325,7 @@ class _TryOut:
         names = [repr(name) for name, calls in self.calls.items() if calls.remembers and calls.is_done]
         if names:
             self.warnings.append(
-                f"{' and '.join(names)}: later calls find their answer in a cache of functools, where the first one "
+                f"{join_names(names)}: later calls find their answer in a cache of functools, where the first one "
                 "left it; call cache_clear() inside the function, unless looking it up is what you compare"
             )
 
@@ -448,7 +449,7 @@ class _TryOut:
             self._take_out(name, "wrong-work", why)
         if finished:
             self.warnings.append(
-                f"{' and '.join(finished)}: each call returns the same memory and does not write to it, as where it "
+                f"{join_names(finished)}: each call returns the same memory and does not write to it, as where it "
                 "hands out a view of its data, or an answer that was computed before"
             )
 
@@ -612,7 +613,7 @@ def _choose_adapter(arms: Collection[ArmCalls]) -> Framework:
     """
     others = sorted(set[str]().union(*(arm.shown for arm in arms)) - {"numpy"})
     if len(others) > 1:
-        raise BadInput(f"the arms return arrays of {' and '.join(others)}; name one of them as framework=")
+        raise BadInput(f"the arms return arrays of {join_names(others)}; name one of them as framework=")
     if others:
         return load(others[0])
     held = sorted(set[str]().union(*(arm.held for arm in arms)))
@@ -621,7 +622,7 @@ def _choose_adapter(arms: Collection[ArmCalls]) -> Framework:
     adapters = [load(name) for name in held or IN_USE_ONCE_IMPORTED if name in sys.modules]
     on_devices = [adapter for adapter in adapters if adapter.accelerators()]
     if len(on_devices) > 1:
-        names = " and ".join(adapter.name for adapter in on_devices)
+        names = join_names([adapter.name for adapter in on_devices])
         why = (
             f"the arms use {names} and return no arrays of them"
             if held

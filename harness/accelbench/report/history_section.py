@@ -19,7 +19,7 @@ from accelbench.report.figures import name_uniquely
 from accelbench.report.figures.drawing import FigureWithData, RenderedFigure
 from accelbench.report.figures.history import EffectLine, MachinePanel, RunSeries, draw_over_runs
 from accelbench.results.arm_table import rows_of
-from accelbench.text import format_case
+from accelbench.text import format_case, join_names
 
 _MIN_RUNS = 3  # that make a line
 _MAX_RUNS, _MAX_LINES = 40, 6  # that a reader can tell apart, and that keep a page below 3 MB
@@ -59,7 +59,7 @@ def summarize_history(history: History, *, draw: bool = True) -> HistorySection 
     inputs = [pd.util.hash_pandas_object(table).to_numpy().tobytes() for table in (history.runs, history.observations)]
     changes = recall("changes", list[Change], inputs, lambda: find_changes(history))
     epochs = find_epoch_changes(history.runs)[-_MAX_SENTENCES:]
-    runs = " and ".join(f"{units.plural(each.total, 'run')} of {each.machine}" for each in series)
+    runs = join_names([f"{units.plural(each.total, 'run')} of {each.machine}" for each in series])
     table = [_describe_change(change) for change in changes[:_MAX_CHANGES]]
     if len(series) == 1:
         table = [{name: cell for name, cell in row.items() if name != "machine"} for row in table]
@@ -118,7 +118,7 @@ def _count_changes(changes: Sequence[Change]) -> str:
         return f"No level shift and no drift is certain; a shift takes {MIN_SEGMENT} runs on either side, a drift more."
     transients = sum(change.shape == "transient" for change in changes)
     counts = [(len(changes) - transients, "change"), (transients, "transient")]
-    each = " and ".join(units.plural(count, noun) for count, noun in counts if count)
+    each = join_names([units.plural(count, noun) for count, noun in counts if count])
     back = ", in which a level was left and came back" if transients else ""
     latest = f"the latest {_MAX_CHANGES} of " if len(changes) > _MAX_CHANGES else ""
     share = units.percent(FALSE_DISCOVERY_RATE)

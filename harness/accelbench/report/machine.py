@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from accelbench import units
 from accelbench.schema.reasons import describe, group
 from accelbench.schema.result import ArmRecord, Environment, Identity, Run
+from accelbench.text import join_names
 
 Facts = list[tuple[str, str]]
 _HEADINGS = {
@@ -36,7 +37,7 @@ def describe_machine(identity: Identity) -> str:
 def _describe_gpus(identity: Identity) -> str:
     gpus = Counter((gpu.name, gpu.memory_gib) for gpu in identity.gpus)
     each = [f"{f'{count} × ' if count > 1 else ''}{name} ({gib} GiB)" for (name, gib), count in gpus.items()]
-    return " and ".join(each) or "no GPU"
+    return join_names(each) or "no GPU"
 
 
 def describe_card(run: Run) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from accelbench.report.labels import Anchors
 from accelbench.report.statements import format_break_even
 from accelbench.report.verdicts import GLYPHS
 from accelbench.results.arm_table import Row
-from accelbench.text import format_baseline, format_case, format_levels
+from accelbench.text import format_baseline, format_case, format_levels, join_names
 
 # By what verdicts are sorted: from what pays to what slows down; without one comes last.
 _STRENGTHS = {"faster": 3.0, "same": 2.0, "undecided": 1.0, "slower": 0.0}
@@ -340,7 +340,7 @@ def _cell(place: tuple[str, str], rows: Sequence[Row], anchors: Anchors) -> Cell
     strongest = max(decided, key=lambda row: abs(math.log(row["speedup"])))
     return Cell(
         text=f"{''.join(GLYPHS[verdict] for verdict in verdicts)} {low if low == high else f'{low[:-1]}–{high}'}",
-        name=f"{technique} on {workload}: {' and '.join(verdicts)}, {low if low == high else f'{low} to {high}'}",
+        name=f"{technique} on {workload}: {join_names(verdicts)}, {low if low == high else f'{low} to {high}'}",
         tint="mixed" if {"faster", "slower"} <= set(verdicts) else verdicts[0],
         anchor=anchors.trial(strongest["trial"]),
     )

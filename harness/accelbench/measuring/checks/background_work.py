@@ -14,6 +14,7 @@ from accelbench.measuring.checks import output as check
 from accelbench.measuring.costs import resources
 from accelbench.measuring.referee import Stopwatch
 from accelbench.schema.reasons import Reason, reason
+from accelbench.text import join_names
 
 LATE_SHARE = 0.2  # of the step's time: an unfinished output takes that much longer to read the first time
 LATE_S = 100e-6
@@ -65,7 +66,7 @@ def find_background_work(ending: StepEnd, again: Callable[[], StepEnd], bystande
     if late_s := min(delays_s):
         return reason("output-late", late_s=late_s)
     if names := find_running(bystanders):
-        return reason("background-work", worker=" and ".join(names))
+        return reason("background-work", worker=join_names(names))
     return reason("output-written-late") if ending.has_changed() else None
 
 

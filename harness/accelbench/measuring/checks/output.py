@@ -20,6 +20,7 @@ from accelbench.frameworks import Framework, host
 from accelbench.frameworks.host import ArrayInfo, Index
 from accelbench.frameworks.tree import stored_labels, stored_parts, tree_leaves, tree_map
 from accelbench.schema.reasons import Reason, reason
+from accelbench.text import join_names
 
 
 def run(arm: Arm, framework: Framework, first_output: Any = None) -> Any:
@@ -120,7 +121,7 @@ def find_other_dtypes(dtypes: Sequence[str], expected: Sequence[str]) -> Reason 
     """
     if len(dtypes) != len(expected) or list(map(_family, dtypes)) == list(map(_family, expected)):
         return None
-    return reason("other-dtype", dtypes=" and ".join(dtypes), expected=" and ".join(expected))
+    return reason("other-dtype", dtypes=join_names(dtypes), expected=join_names(expected))
 
 
 def _family(dtype: str) -> str:
@@ -226,7 +227,7 @@ def _names(kind: str, labels: Sequence[Any]) -> str:
     shown = [*map(repr, labels[:MOST_NAMES])]
     if len(labels) > MOST_NAMES:
         return f"{kind} {', '.join(shown)} and {len(labels) - MOST_NAMES} more"
-    return f"{kind if len(labels) > 1 else kind.removesuffix('s')} {' and '.join(shown)}"
+    return f"{kind if len(labels) > 1 else kind.removesuffix('s')} {join_names(shown)}"
 
 
 NUDGE = 0.97  # visible in bfloat16, and leaves every value within its range

@@ -11,6 +11,7 @@ from accelbench.frameworks.host import ArrayInfo
 from accelbench.frameworks.tree import stored_leaves
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Placement
+from accelbench.text import join_names
 
 HOST = "cpu"
 
@@ -52,14 +53,14 @@ def find_contradiction(label: str | None, placement: Placement) -> Reason | None
         return None
     elsewhere = [device for device in placement.parameters if device != label]
     if elsewhere:
-        return reason("parameters-elsewhere", label=label, devices=" and ".join(elsewhere))
+        return reason("parameters-elsewhere", label=label, devices=join_names(elsewhere))
     arrays = _arrays(placement)
     if label == HOST:
         return _find_contradiction_on_host(arrays | {*placement.allocations}, placement.kernels)
     if placement.kernels != 0:
         return None
     if arrays - {label}:
-        return reason("no-kernels-arrays-elsewhere", label=label, devices=" and ".join(sorted(arrays)))
+        return reason("no-kernels-arrays-elsewhere", label=label, devices=join_names(sorted(arrays)))
     return reason("no-kernels", label=label)
 
 
@@ -109,7 +110,7 @@ def find_missing_proof(label: str | None, placement: Placement) -> Reason | None
 
 def _find_contradiction_on_host(arrays: set[str], kernels: int | None) -> Reason | None:
     if elsewhere := sorted(arrays - {HOST}):
-        return reason("arrays-elsewhere", label=HOST, devices=" and ".join(elsewhere))
+        return reason("arrays-elsewhere", label=HOST, devices=join_names(elsewhere))
     return reason("kernels-on-accelerator", label=HOST, kernels=kernels) if kernels else None
 
 

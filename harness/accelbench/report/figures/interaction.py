@@ -25,7 +25,7 @@ from accelbench.results import Findings
 from accelbench.results.arm_table import rows_of
 from accelbench.results.combinations import Interaction
 from accelbench.schema.verdict import verdict_on_ratios
-from accelbench.text import format_levels
+from accelbench.text import format_levels, join_names
 
 _HEIGHT_PT, _LONGEST_NAME = 150, 24
 _APART = 0.02  # between marks of one place, so that no interval hides another
@@ -91,7 +91,7 @@ def _finding(found: Interaction, noise: float) -> str:
     """Word what both bring together, what the two alone promise, and whether that differs."""
     first, second = (units.speedup(arm["speedup"]) for arm in found.alone)
     promise = f"the {first} × {second} = {units.speedup(found.promised)} that the two alone promise"
-    both = f"{' and '.join(found.techniques)} together bring {units.speedup(found.together['speedup'])}"
+    both = f"{join_names(found.techniques)} together bring {units.speedup(found.together['speedup'])}"
     ratio = f"({units.speedup(found.ratio)} of that, {units.bounds(found.low, found.high)})"
     than = _COMPARED_WITH_PROMISE[verdict_on_ratios(found.low, found.high, noise)]
     return f"{both}{than} {promise} {ratio}"

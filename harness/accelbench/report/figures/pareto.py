@@ -25,7 +25,7 @@ from accelbench.report.verdicts import COLOURS, MARKERS
 from accelbench.results import Findings
 from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.tradeoffs import PRICES, has_price, is_paying, on_front, select_gaining, tradeoffs
-from accelbench.text import format_case
+from accelbench.text import format_case, join_names
 
 _MOST_POINTS = 200
 _MOST_ERROR = 1e6  # a larger one is beyond the axis
@@ -182,7 +182,7 @@ def _describe_dominated(points: pd.DataFrame) -> Iterator[str]:
     everywhere = hopeless.groupby(points["level"], sort=False).all()
     levels = everywhere.index[everywhere].tolist()
     if 0 < len(levels) <= 2:
-        yield f"{' and '.join(levels)} {'is' if len(levels) == 1 else 'are'} dominated everywhere"
+        yield f"{join_names(levels)} {'is' if len(levels) == 1 else 'are'} dominated everywhere"
     elif levels:
         yield f"{len(levels)} of {len(everywhere)} levels are dominated everywhere"
 
