@@ -160,10 +160,9 @@ def test_memory_betrays_an_arm_of_the_cpu_that_works_on_the_device() -> None:
     ("framework", "seeds"),
     [
         ("fake", range(100)),
-        pytest.param("fake", range(100, 300), marks=pytest.mark.slow),
-        pytest.param("numpy", range(100), marks=pytest.mark.slow),
+        pytest.param("numpy", range(50), marks=pytest.mark.slow),
     ],
-    ids=["fake-100", "fake-200", "numpy-100"],
+    ids=["fake-100", "numpy-50"],
 )
 def test_no_honest_trial_raises_a_flag(framework: str, seeds: range) -> None:
     accused = [
