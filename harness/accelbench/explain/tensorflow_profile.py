@@ -24,7 +24,8 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_levels
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
-from accelbench.workloads.tensorflow.model_fit import FittedProgram, inputs_of
+from accelbench.workloads.tensorflow.fit_data import inputs_of
+from accelbench.workloads.tensorflow.model_fit import FittedProgram
 from accelbench.workloads.tensorflow.user_program import FitOptions, train_program
 
 PASSES = 5
