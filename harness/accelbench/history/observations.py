@@ -112,7 +112,7 @@ def observe(results: Sequence[Result], names: Sequence[str] | None = None) -> pd
 
 def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the observations of runs, and a row for every arm of theirs without a speed."""
-    arms = tabulate_arms(results)
+    arms = tabulate_arms(results, brief=True)
     if arms.empty:
         return join_observations([]), pd.DataFrame(columns=[*UNMEASURED_COLUMNS])
     counts = [sum(len(trial.arms) for trial in result.run.trials) for result in results]

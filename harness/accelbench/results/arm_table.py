@@ -29,8 +29,10 @@ _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is
 }
 
 
-def tabulate_arms(results: Iterable[Result]) -> pd.DataFrame:
+def tabulate_arms(results: Iterable[Result], *, brief: bool = False) -> pd.DataFrame:
     """Return one row per arm, the runs and their trials in the order given.
+
+    Where a table is to be ``brief``, it says what an arm is, how it ended, its time and its effect: half of the work.
 
     ``level`` is what distinguishes the arm from the baseline in words, ``about`` what these techniques are,
     ``levels`` all levels as a mapping. ``memory_bytes`` and ``baseline_memory_bytes`` are peaks of the framework's
@@ -45,7 +47,8 @@ def tabulate_arms(results: Iterable[Result]) -> pd.DataFrame:
     techniques, ``group`` is the heading under which reports show them. ``kinds`` maps the trial's techniques to their
     kinds; ``ablation`` is true of an arm that only takes a part of the work away.
     """
-    frame = pd.DataFrame([row for result in results for row in _rows(result)])
+    rows = _brief_rows if brief else _rows
+    frame = pd.DataFrame([row for result in results for row in rows(result)])
     kinds = {name: kind for name, kind in _KINDS.items() if name in frame}
     return frame.astype(kinds | {name: float for name in frame if str(name).startswith("observed_")})
 
@@ -102,9 +105,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 compared[kind] = {f"baseline_{name}": value for name, value in _figures(baseline, kind).items()}
             yield {
                 **common,
-                **_levels(arm, baseline, trial, candidate=position > 0),
-                "outcome": arm.outcome,
-                "reason": arm.reason,
+                **_identify(arm, trial, position),
                 "items": arm.items,
                 "flags": arm.flags,
                 "recipe": arm.recipe,
@@ -112,13 +113,39 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
                 "placement": _placement(arm.placement),
                 **_share(arm.rates),
                 **_figures(arm, kind),
-                **_effect(arm.effect if position and arm.outcome == "measured" else None),
+                **_effect(_effect_of(arm, position)),
                 **_step(trial.step(arm)),
                 **compared[kind],
                 "baseline_flags": baseline.flags,
                 "baseline_items": baseline.items,
                 **{f"observed_{name}": value for name, value in arm.observed.items()},
             }
+
+
+def _brief_rows(result: Result) -> Iterator[dict[str, Any]]:
+    for trial in result.run.trials:
+        common = _trial(trial)
+        for position, arm in enumerate(trial.arms):
+            yield {
+                **common,
+                **_identify(arm, trial, position),
+                "s_per_item": _seconds_per_item(arm.timing, arm.items),
+                **_effect(_effect_of(arm, position)),
+            }
+
+
+def _identify(arm: ArmRecord, trial: TrialRecord, position: int) -> dict[str, Any]:
+    levels = _levels(arm, trial.arms[0], trial, candidate=position > 0)
+    return {**levels, "outcome": arm.outcome, "reason": arm.reason}
+
+
+def _effect_of(arm: ArmRecord, position: int) -> Effect | None:
+    """Return the effect of a candidate that has a speed."""
+    return arm.effect if position and arm.outcome == "measured" else None
+
+
+def _seconds_per_item(timing: Timing | None, items: float | None) -> float | None:
+    return timing.median_s / items if timing and items else None
 
 
 def _trial(trial: TrialRecord) -> dict[str, Any]:
@@ -177,7 +204,7 @@ def _figures(arm: ArmRecord, kind: MemoryKind) -> dict[str, Any]:
 
 
 def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
-    per_item_s = timing.median_s / items if timing and items else None
+    per_item_s = _seconds_per_item(timing, items)
     q1_s, q3_s = _quartiles(timing.quantiles_s) if timing else (None, None)
     return {
         "s_per_iteration": timing.median_s if timing else None,
