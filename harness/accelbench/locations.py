@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.files import write_atomically
+from accelbench.schema.reasons import message_or_type
 from accelbench.schema.safe_json import MOST_BYTES, BeyondLimit, printable, read_bytes, unreadable_in_one_line
 from accelbench.units import count, plural, size
 
@@ -305,7 +306,7 @@ class RemoteStorage:
         try:
             with unreadable_in_one_line(self.address(entry.name)):
                 if isinstance(content, Exception):
-                    raise BeyondLimit(_first_line(content))
+                    raise BeyondLimit(message_or_type(content))
                 size_bytes = entry.size_bytes if content is None else len(content)
                 if size_bytes > MOST_BYTES:
                     raise BeyondLimit(f"it takes {size(size_bytes)}, at most {size(MOST_BYTES)} are read")
@@ -386,12 +387,7 @@ def _errors_in_one_line(url: str, verb: str) -> Iterator[None]:
         yield
     except Exception as error:
         way_out = "give a folder, or install and configure what fsspec needs for this address"
-        raise BadInput(f"{printable(url)}: cannot be {verb} ({_first_line(error)}); {way_out}") from None
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of an exception's message, or its type if it has no message."""
-    return printable(next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
+        raise BadInput(f"{printable(url)}: cannot be {verb} ({message_or_type(error)}); {way_out}") from None
 
 
 def _publish_to_folder(files: Mapping[str, bytes], folder: Path, once: Collection[str]) -> int:

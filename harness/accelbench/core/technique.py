@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from accelbench.core.arm import Arm, require_arm
 from accelbench.errors import AccelbenchError, BadInput, BadLevels
-from accelbench.schema.reasons import message_line
+from accelbench.schema.reasons import describe_error
 from accelbench.schema.result import AS_IS
 from accelbench.schema.result import GROUPS as GROUPS
 
@@ -214,9 +214,7 @@ class Technique(Declaration):
         except AccelbenchError:
             raise
         except Exception as error:
-            raise BadLevels(
-                f"{whose} cannot be listed ({type(error).__name__}: {message_line(error)}); {_LEVELS_ARE}"
-            ) from None
+            raise BadLevels(f"{whose} cannot be listed ({describe_error(error)}); {_LEVELS_ARE}") from None
         if isinstance(listed, str):
             raise BadLevels(f"{whose} are the text {listed!r}; {_LEVELS_ARE}")
         for level in listed:

@@ -28,7 +28,7 @@ from accelbench.machine_lock import hold_machine
 from accelbench.measuring.workers.process import Worker
 from accelbench.schema import environment
 from accelbench.schema.machine_id import machine_key
-from accelbench.schema.reasons import message_line
+from accelbench.schema.reasons import message_or_type
 from accelbench.schema.result import ArmRecord, Effect, Run, TrialRecord
 from accelbench.schema.run_explanation import (
     SCHEMA_VERSION,
@@ -417,5 +417,5 @@ class _ProfilesOfRun:
     def _fail(self, arm: ProfiledArm, error: Exception) -> None:
         if self.has(arm):  # only its repetition failed
             return
-        why = message_line(error) or type(error).__name__
+        why = message_or_type(error)
         self.failures[arm.key] = f"{arm.name}: {why[:MOST_CHARACTERS]}"

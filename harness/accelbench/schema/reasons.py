@@ -498,6 +498,11 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def message_or_type(error: BaseException) -> str:
+    """Return an error's message as one line, its type if it has no message."""
+    return message_line(error) or type(error).__name__
+
+
 def describe_error(error: BaseException) -> str:
     """Return an error's type, and its message as one line if it has one."""
     return ": ".join(filter(None, (type(error).__name__, message_line(error))))

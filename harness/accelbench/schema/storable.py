@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from accelbench.errors import AccelbenchError
-from accelbench.schema.reasons import Reason, message_line, reason
+from accelbench.schema.reasons import Reason, message_or_type, reason
 from accelbench.schema.result_json import to_json
 from accelbench.schema.safe_json import LARGEST, LONGEST_TEXT, parse, printable
 from accelbench.units import count
@@ -95,7 +95,7 @@ def find_misfit(stored: object) -> Reason | None:
     try:
         msgspec.convert(parse(msgspec.json.encode(to_json(stored))), type(stored), strict=True)
     except Exception as error:  # as above
-        return reason("unstorable-report", message=message_line(error) or type(error).__name__)
+        return reason("unstorable-report", message=message_or_type(error))
     return None
 
 

@@ -17,7 +17,7 @@ from accelbench.core.technique import summary_of
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable, check_choice
 from accelbench.frameworks.tree import tree_leaves, tree_map
-from accelbench.schema.reasons import message_line, reason
+from accelbench.schema.reasons import describe_error, reason
 from accelbench.units import plural
 from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
 
@@ -100,8 +100,7 @@ class _Steps:
         except _NOT_IN_THIS_LIBRARY as error:
             if xp is find_library("numpy").xp:
                 raise
-            why = f"{type(error).__name__}: {message_line(error)}"
-            raise Unavailable(f"the program does not run with {_library_of(xp)}: {why}") from error
+            raise Unavailable(f"the program does not run with {_library_of(xp)}: {describe_error(error)}") from error
 
     def _copy(self, array: Any) -> Any:
         if isinstance(array, np.ma.MaskedArray):
