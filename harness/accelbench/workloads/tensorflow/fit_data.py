@@ -91,7 +91,7 @@ class Batches:
         return int(static or _items_in(self.first()))
 
     def count_batches(self, batches: int) -> int:
-        """Return how many of so many batches the data set has, or all that it has if it caches them."""
+        """Return the number of batches that can be read, at most ``batches``; if it caches them, that of all."""
         if self._length >= 0:
             return self._length if self.caches else min(batches, self._length)
         return batches if self._length == tf.data.INFINITE_CARDINALITY else self._count(batches)[0]
@@ -134,7 +134,7 @@ class Batches:
         return self._dataset if self.caches or 0 <= self._length <= batches else self._dataset.take(batches)
 
     def _count(self, batches: int) -> tuple[int, int]:
-        """Return how many of so many batches there are, and how many items these have."""
+        """Return the number of batches that there are, at most ``batches``, and the number of their items."""
         if batches not in self._known:
             sizes = [_items_in(batch) for batch in self._first(batches)]
             self._known[batches] = len(sizes), sum(sizes)
@@ -166,7 +166,7 @@ class Arrays:
         return self._rows(self.batch_size)
 
     def count_batches(self, batches: int) -> int:
-        """Return how many of so many batches there are."""
+        """Return the number of batches that there are, at most ``batches``."""
         return min(batches, -(-self._items // self.batch_size))
 
     def facts(self) -> dict[str, Any]:
@@ -198,6 +198,9 @@ class PythonBatches:
     """A ``keras.utils.PyDataset``, whose batches Python makes, in workers of its own if it has some.
 
     ``Model.fit`` makes a ``tf.data.Dataset`` of it, too. All epochs have the order of the first one.
+
+    Raises:
+        BadInput: it has no batch.
     """
 
     caches = False
@@ -205,25 +208,21 @@ class PythonBatches:
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         self._length: int | None = dataset.num_batches
-        self._sizes: dict[int, int] = {}  # of the batches that were looked at
-
-    def first(self) -> Any:
-        """Return the first batch.
-
-        Raises:
-            BadInput: there is none.
-        """
         if self._length == 0:
             raise BadInput("the program's PyDataset has no batch; expected at least one")
+        self._sizes: dict[int, int] = {}  # of the batches that were counted, since making them takes time
+
+    def first(self) -> Any:
+        """Return the first batch."""
         return self._dataset[0]
 
-    @cached_property
+    @property
     def batch_size(self) -> int:
         """The items of the first batch."""
-        return _items_in(self.first())
+        return self._count_items(0)
 
     def count_batches(self, batches: int) -> int:
-        """Return how many of so many batches there are."""
+        """Return the number of batches that there are, at most ``batches``."""
         return batches if self._length is None else min(batches, self._length)
 
     def facts(self) -> dict[str, Any]:
@@ -235,14 +234,14 @@ class PythonBatches:
         """Return the first batches, as ``Model.fit`` makes them."""
         steps = self.count_batches(batches)
         data = _of_length(_EpochAdapter(_FirstBatches(self._dataset, steps)).get_tf_dataset(), steps)
-        items = sum(self._size(number) for number in range(steps)) * epochs
+        items = sum(self._count_items(number) for number in range(steps)) * epochs
         return Taken(data=data, steps=steps, items=items, epochs=epochs, is_cut=steps != self._length)
 
     def close(self) -> None:
         """Drop the data."""
         self._dataset = None
 
-    def _size(self, number: int) -> int:
+    def _count_items(self, number: int) -> int:
         if number not in self._sizes:
             self._sizes[number] = _items_in(self._dataset[number])
         return self._sizes[number]
