@@ -734,11 +734,8 @@ class Trainer:
         self.precision.update_weights(*self._optimizers)
 
     def wait(self) -> None:
-        """Read a weight, for which the device must have finished everything that was launched before."""
-        if (weight := next(self.model.parameters(), None)) is not None:
-            weight.detach().flatten()[0].item()
-        elif self.device.type != "cpu":
-            torch.accelerator.synchronize(self.device)
+        """Read a number from the device, which must have finished everything that was launched before."""
+        torch.empty((), device=self.device).item()
 
     def _add_gradients(self, batch: Any) -> tuple[Any, ...]:
         """Run the forward and backward pass, in parts if gradients accumulate; return losses and logits."""
