@@ -134,11 +134,6 @@ def _brief_rows(result: Result) -> Iterator[dict[str, Any]]:
             }
 
 
-def _identify(arm: ArmRecord, trial: TrialRecord, position: int) -> dict[str, Any]:
-    levels = _levels(arm, trial.arms[0], trial, candidate=position > 0)
-    return {**levels, "outcome": arm.outcome, "reason": arm.reason}
-
-
 def _effect_of(arm: ArmRecord, position: int) -> Effect | None:
     """Return the effect of a candidate that has a speed."""
     return arm.effect if position and arm.outcome == "measured" else None
@@ -163,8 +158,9 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _levels(arm: ArmRecord, baseline: ArmRecord, trial: TrialRecord, *, candidate: bool) -> dict[str, Any]:
-    """Return an arm's levels; a candidate is named by those in which it differs from its baseline."""
+def _identify(arm: ArmRecord, trial: TrialRecord, position: int) -> dict[str, Any]:
+    """Return an arm's levels and outcome; a candidate is named by the levels in which it differs from its baseline."""
+    baseline, candidate = trial.arms[0], position > 0
     switched = {name: level for name, level in arm.levels.items() if level != baseline.levels.get(name)}
     named = switched if candidate and switched else arm.levels
     against = {name: baseline.levels[name] for name in named if name in baseline.levels}
@@ -178,6 +174,8 @@ def _levels(arm: ArmRecord, baseline: ArmRecord, trial: TrialRecord, *, candidat
         "ablation": all(trial.kinds.get(name) == "ablation" for name in named),
         "against": format_baseline(against),
         "baseline_levels": against,
+        "outcome": arm.outcome,
+        "reason": arm.reason,
     }
 
 

@@ -81,7 +81,8 @@ def send_by_value(trial: Trial) -> None:
     builders = [] if isinstance(trial.workload, str) else [trial.workload.builder]
     for function in (*builders, *(technique.apply for technique in trial.techniques)):
         for name in modules_of(function):
-            is_everywhere = name.partition(".")[0] in (OWN_PACKAGE, *sys.stdlib_module_names)
+            package = name.partition(".")[0]
+            is_everywhere = package == OWN_PACKAGE or package in sys.stdlib_module_names
             if not is_everywhere and (module := sys.modules.get(name)) is not None:
                 cloudpickle.register_pickle_by_value(module)
 
