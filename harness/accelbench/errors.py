@@ -5,11 +5,13 @@ An error may be raised with a `schema.reasons.Reason` instead of a text; its mes
 
 from __future__ import annotations
 
+import math
 import sysconfig
 import traceback
 from collections.abc import Collection
+from numbers import Real
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 T = TypeVar("T")
 
@@ -65,3 +67,18 @@ def check_choice(value: T, choices: Collection[T], what: str) -> T:
     if value not in choices:
         raise BadInput(f"unknown {what} {value!r}; expected one of: {', '.join(map(str, choices))}")
     return value
+
+
+def check_positive(value: object, what: str) -> None:
+    """Check that a value, called ``what`` in the message, is a number above 0 and finite.
+
+    Raises:
+        BadInput: it is not.
+    """
+    if not (is_number(value) and 0 < value < math.inf):
+        raise BadInput(f"{what} must be above 0 and finite, got {value!r}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number of Python or NumPy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)

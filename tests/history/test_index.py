@@ -99,6 +99,18 @@ def test_a_changed_file_is_read_again_and_a_deleted_one_forgotten(results):
     assert baseline["log_s"].round(3).tolist() == [1.981, 1.099]
 
 
+def test_a_file_that_only_looks_newer_is_not_parsed_again_as_in_a_fresh_checkout(results, opened, monkeypatch):
+    first = load_history(results)
+    for path in results.rglob("*.json"):
+        os.utime(path, ns=(1, 1))
+    with monkeypatch.context() as context:
+        context.delattr("accelbench.history.index.result_in")
+        assert texts(load_history(results).observations).equals(texts(first.observations))
+    opened.clear()
+    load_history(results)
+    assert not opened
+
+
 def test_times_that_nobody_can_read_are_unknown_and_the_numbers_order_the_runs(results):
     for number in (1, 2, 3):
         save(measured(number), results / "m" / f"{number:04}_run.json", taken="yesterday")

@@ -148,8 +148,9 @@ def test_another_framework_is_refused_with_those_that_there_are() -> None:
     [
         ({"tolerance": -1}, "versions of square: tolerance must be a number from 0, and finite, got -1"),
         ({"tolerance": "1e-4"}, "versions of square: tolerance must be a number from 0, and finite, got '1e-4'"),
-        ({"items": 0}, "versions of square: items must be a number above 0 and finite, got 0"),
-        ({"items": float("nan")}, "versions of square: items must be a number above 0 and finite, got nan"),
+        ({"items": 0}, "versions of square: items must be above 0 and finite, got 0"),
+        ({"items": float("nan")}, "versions of square: items must be above 0 and finite, got nan"),
+        ({"items": True}, "versions of square: items must be above 0 and finite, got True"),
     ],
 )
 def test_a_number_out_of_its_range_is_refused(given: dict[str, Any], sentence: str) -> None:

@@ -2,8 +2,8 @@
 
 Parsing a result takes up to a tenth of a second, so what several files hold is cached in one Arrow file per location
 in the user's cache folder. A cached file counts as unchanged while its name, size and mark (its modification time, or
-the ETag of a remote file) stay the same. The cache is safe to delete. Files that cannot be read are tried again each
-time.
+the ETag of a remote file) stay the same. One with another mark, as every file of a fresh checkout has, is parsed only
+if its content differs. The cache is safe to delete. Files that cannot be read are tried again each time.
 """
 
 from __future__ import annotations
@@ -42,12 +42,21 @@ from accelbench.text import list_some
 from accelbench.units import count, plural
 
 MIN_FILES_TO_CACHE = 5  # fewer are parsed in a fifth of a second
-_CACHE_VERSION = f"2, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
+_CACHE_VERSION = f"3, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
 _METADATA = b"accelbench"
 _BATCH_FILES = 16  # files read together: remote ones are fetched concurrently, and memory stays bounded
 _SLOW_S = 2  # reading for longer shows a progress bar
 _MAX_NAMED = 3  # runs or files in a remark
-_FILE_COLUMNS = ("file", "size_bytes", "mark", *RUN_COLUMNS)
+_FILE_COLUMNS = ("file", "size_bytes", "mark", "digest", *RUN_COLUMNS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """A result that was read from an entry, and the digest of its content; "" where the content was not read here."""
+
+    entry: Entry
+    digest: str
+    result: Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +106,18 @@ def _update(
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
     cached = set(zip(*columns, strict=True))
     stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
-    unchanged = {entry.name for entry in entries} - {entry.name for entry in stale}
+    digests = dict(zip(known.files["file"], known.files["digest"], strict=True))
+    marks: dict[str, str] = {}
     unreadable: dict[str, UnreadableResult] = {}
     with no_collection():  # which takes a third of the time, since parsing makes a million objects
-        fresh = [_tabulate(batch) for batch in _read_batches(storage, stale, opened, unreadable) if batch]
-    if not fresh and len(unchanged) == len(known.files):
+        batches = _read_batches(storage, stale, opened, digests, marks, unreadable)
+        fresh = [_tabulate(batch) for batch in batches if batch]
+    unchanged = ({entry.name for entry in entries} - {entry.name for entry in stale}) | marks.keys()
+    if not fresh and not marks and len(unchanged) == len(known.files):
         return known, unreadable
+    files = known.files[known.files["file"].isin(unchanged)]
     kept = _Files(
-        files=known.files[known.files["file"].isin(unchanged)],
+        files=files.assign(mark=[marks.get(*each) for each in zip(files["file"], files["mark"], strict=True)]),
         observations=known.observations[known.observations["run"].isin(unchanged)],
         unmeasured=known.unmeasured[known.unmeasured["run"].isin(unchanged)],
     )
@@ -126,9 +139,15 @@ def _read_batches(
     storage: ResultStore,
     entries: Sequence[Entry],
     opened: Mapping[str, Result],
+    digests: Mapping[str, str],
+    marks: dict[str, str],
     unreadable: dict[str, UnreadableResult],
-) -> Iterator[list[tuple[Entry, Result]]]:
-    """Yield the results of some entries at a time, and note in ``unreadable`` why others cannot be read."""
+) -> Iterator[list[_Read]]:
+    """Yield the results of some entries at a time.
+
+    An entry whose content still has its digest among ``digests`` is left out, and its mark noted in ``marks``; why one
+    cannot be read is noted in ``unreadable``. All three are by the entries' names.
+    """
     if not entries:
         return
     from tqdm import tqdm  # here, since where nothing changed, nothing is read
@@ -141,21 +160,29 @@ def _read_batches(
             contents = dict(zip((entry.name for entry in unopened), storage.read(unopened), strict=True))
             results = []
             for entry in batch:
-                address = storage.address(entry.name)
+                address, content = storage.address(entry.name), contents.get(entry.name)
+                digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
+                if digest and digests.get(entry.name) == digest:
+                    marks[entry.name] = entry.mark
+                    continue
                 try:
-                    results.append((entry, opened.get(address) or result_in(contents[entry.name], entry.name, address)))
+                    result = opened[address] if content is None else result_in(content, entry.name, address)
+                    results.append(_Read(entry=entry, digest=digest, result=result))
                 except UnreadableResult as error:
                     unreadable[entry.name] = error
             yield results
             progress.update(len(batch))
 
 
-def _tabulate(batch: Sequence[tuple[Entry, Result]]) -> _Files:
-    names = [entry.name for entry, _ in batch]
-    files = describe_runs([result for _, result in batch]).assign(
-        file=names, size_bytes=[entry.size_bytes for entry, _ in batch], mark=[entry.mark for entry, _ in batch]
+def _tabulate(batch: Sequence[_Read]) -> _Files:
+    names, results = [each.entry.name for each in batch], [each.result for each in batch]
+    files = describe_runs(results).assign(
+        file=names,
+        size_bytes=[each.entry.size_bytes for each in batch],
+        mark=[each.entry.mark for each in batch],
+        digest=[each.digest for each in batch],
     )
-    observations, unmeasured = observe_arms([result for _, result in batch], names)
+    observations, unmeasured = observe_arms(results, names)
     return _Files(files=files[[*_FILE_COLUMNS]], observations=observations, unmeasured=unmeasured)
 
 

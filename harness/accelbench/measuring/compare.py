@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from numbers import Real
 from random import Random
 from time import perf_counter
 from typing import Any
@@ -23,7 +22,7 @@ import numpy as np
 from accelbench import units
 from accelbench.core import ROUNDING, Arm, Plan, Trial
 from accelbench.core.arm import no_objection
-from accelbench.errors import BadInput
+from accelbench.errors import BadInput, check_positive, is_number
 from accelbench.measuring import interference
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.by_value import Prototype, UncopyableError
@@ -432,12 +431,7 @@ def _check_arms(arms: Mapping[str, Callable[[], Any]], items: Mapping[str, float
     for name, count in items.items():
         if name not in arms:
             raise BadInput(f"items names {name!r}, which is not among the arms; expected: {', '.join(map(repr, arms))}")
-        if not (_is_number(count) and 0 < count < math.inf):
-            raise BadInput(f"items of {name!r} must be above 0 and finite, got {count!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+        check_positive(count, f"items of {name!r}")
 
 
 def require_valid_numbers(*, budget_s: float, alpha: float, noise: float, tolerance: float | None) -> None:
@@ -448,10 +442,9 @@ def require_valid_numbers(*, budget_s: float, alpha: float, noise: float, tolera
     """
     numbers = {"budget_s": budget_s, "alpha": alpha, "noise": noise}
     for name, value in (numbers if tolerance is None else {**numbers, "tolerance": tolerance}).items():
-        if not _is_number(value):
+        if not is_number(value):
             raise BadInput(f"{name} must be a number, got {value!r}")
-    if not 0 < budget_s < math.inf:
-        raise BadInput(f"budget_s must be above 0 and finite, got {budget_s!r}")
+    check_positive(budget_s, "budget_s")
     if not 0 < alpha < 1:
         raise BadInput(f"alpha must lie between 0 and 1, got {alpha!r}")
     if not 0 <= noise < 1:

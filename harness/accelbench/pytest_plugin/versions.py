@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Real
 from typing import Any
 
 from accelbench.core import ROUNDING, Arm, Build, Setting, Technique, Workload, place_of_caller, register_techniques
-from accelbench.errors import BadInput
+from accelbench.errors import BadInput, check_positive, is_number
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.pytest_plugin.markers import toggles
@@ -57,9 +56,8 @@ def versions(
         require_callable(given, f"versions of {name}: {version!r}", is_builder=rebuild)
     if framework not in FRAMEWORKS:
         raise BadInput(f"versions of {name}: unknown framework {framework!r}; expected one of: {', '.join(FRAMEWORKS)}")
-    if not (isinstance(items, Real) and 0 < items < math.inf):
-        raise BadInput(f"versions of {name}: items must be a number above 0 and finite, got {items!r}")
-    if not (isinstance(tolerance, Real) and 0 <= tolerance < math.inf):
+    check_positive(items, f"versions of {name}: items")
+    if not (is_number(tolerance) and 0 <= tolerance < math.inf):
         raise BadInput(f"versions of {name}: tolerance must be a number from 0, and finite, got {tolerance!r}")
 
     def build_version(steps: Mapping[str, Callable[[], Any]], setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting

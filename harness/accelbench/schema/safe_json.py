@@ -24,20 +24,22 @@ LONGEST_TEXT = 4096  # characters; below the 4,300 digits that Python converts t
 LARGEST = 2**63 - 1  # an integer of 64 bits
 SMALLEST = 1e-30  # a smaller float is read as 0, so that every inverse is finite
 _LONGEST_VERSION, _LONGEST_CLAUSE = 20, 300  # characters quoted from a file
-# Only a document with one of these is checked value by value: an escape but that of a character, an integer with many
-# digits, a number below 1 with an exponent or with many zeros, a large exponent. One search for each is faster than one
+# Only a document with one of these is checked value by value: an escape but that of a character, a number below 1 with
+# an exponent or with many zeros, a large exponent, an integer with many digits. One search for each is faster than one
 # for all.
 _LARGE_EXPONENT = rb"(?<=\d.)(?:\+?0*[1-9]\d|-0*(?:[2-9]\d|[1-9]\d\d))\d*(?:[,\]}\s]|$)"
 _UNUSUAL = [
     re.compile(each)
     for each in (
         rb"\\[^u]",
-        rb"[:,\[\s-](?:\d{19}|0\.\d+[eE])",
+        rb"0\.\d+[eE]",
         rb"\.0{19}",
         b"e" + _LARGE_EXPONENT,
         b"E" + _LARGE_EXPONENT,
     )
 ]
+_LONG_INTEGER = b"," + b"0" * 19  # once every digit is a 0, and what may precede a number a comma
+_TO_SHAPE = bytes.maketrans(b"123456789:[- \t\r\n", b"000000000,,,,,,,")
 _ESCAPED_MARK = re.compile(rb'\\["\\/]')  # of which nothing but the mark is left
 _ESCAPED = re.compile(rb"\\u([0-9a-fA-F]{4})")
 
@@ -184,9 +186,20 @@ def _is_usual(text: bytes) -> bool:
     written = "" if text.isascii() and b"\x7f" not in text else "".join({*text.decode()} - {*"\t\r\n"})
     return (
         f"{escaped}{written}".isprintable()
-        and max(map(len, text.split(b'"'))) <= LONGEST_TEXT
+        and not _holds_long_text(text)
         and not any(each.search(text) for each in _UNUSUAL)
+        and _LONG_INTEGER not in text.translate(_TO_SHAPE)
     )
+
+
+def _holds_long_text(text: bytes) -> bool:
+    """Return whether more than ``LONGEST_TEXT`` bytes stand between two quotation marks, or beside the outer ones."""
+    mark = -1
+    while len(text) - mark - 1 > LONGEST_TEXT:
+        mark = text.rfind(b'"', mark + 1, mark + 2 + LONGEST_TEXT)
+        if mark < 0:
+            return True
+    return False
 
 
 def _plain(value: Any) -> Any:

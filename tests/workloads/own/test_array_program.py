@@ -162,6 +162,7 @@ def test_without_a_device_cupy_is_left_out_with_one_sentence() -> None:
         (with_changes(step=lambda heat, rate: heat * rate), "step cannot be called with xp and its 2 arrays: too many"),
         (with_changes(step=lambda *_: None), "the program's step returned None; expected the arrays that it computed"),
         (with_changes(items=0), "the program's items must be above 0 and finite, got 0"),
+        (with_changes(items=2j), "the program's items must be above 0 and finite, got 2j"),
     ],
 )
 def test_what_is_no_array_program_is_refused_in_one_sentence(built: Callable[[], Any], sentence: str) -> None:

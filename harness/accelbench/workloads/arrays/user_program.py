@@ -15,7 +15,7 @@ import numpy as np
 from accelbench.core import Arm, ArrayProgram, Setting, Workload
 from accelbench.core.technique import summary_of
 from accelbench.core.verification import relative_error
-from accelbench.errors import BadInput, Unavailable, check_choice
+from accelbench.errors import BadInput, Unavailable, check_choice, check_positive
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.schema.reasons import describe_error, reason
 from accelbench.units import plural
@@ -134,8 +134,7 @@ def _require_program(made: Any) -> ArrayProgram:
         raise BadInput(f"the program's step cannot be called with xp and its {count}: {error}") from None
     except ValueError:  # a function that has no signature
         pass
-    if not (_is_number(made.items) and isfinite(made.items) and made.items > 0):
-        raise BadInput(f"the program's items must be above 0 and finite, got {made.items!r}")
+    check_positive(made.items, "the program's items")
     return made
 
 

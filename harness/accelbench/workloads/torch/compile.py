@@ -24,7 +24,7 @@ import torch
 from accelbench.core import Arm, Setting
 from accelbench.errors import Unavailable, check_choice
 from accelbench.files import cache_folder
-from accelbench.schema.reasons import reason
+from accelbench.schema.reasons import message_or_type, reason
 
 EAGER = "eager"
 REDUCE_OVERHEAD = "reduce-overhead"
@@ -142,7 +142,7 @@ def obstacle(device: str) -> str:
         with _compiling_into(str(lasting)) if os.access(lasting, os.W_OK) else fresh_cache():
             torch.compile(lambda numbers: numbers.sin() + 1)(torch.ones(4, device=device))
     except Exception as error:  # no compiler, no headers, no Triton: each has an exception of its own
-        return next(filter(None, str(error).splitlines()), type(error).__name__)
+        return message_or_type(error)
     finally:
         torch.compiler.reset()
         clear_caches()  # those in the process, which name files in that folder
