@@ -48,15 +48,6 @@ def test_steps_learn_and_their_inputs_vary(name: str) -> None:
     assert relative_error(outputs[VARIANTS], outputs[0]) > 1e-3  # the same batch again
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "loop"), [(EPOCHS[0], "fit"), (EPOCHS[1], "eager"), (EPOCHS[1], "xla"), (EPOCHS[1], "fit")]
-)
-def test_every_loop_learns_the_same_in_an_epoch(name: str, loop: str) -> None:
-    tolerance = find_technique("tensorflow", "loop").tolerance_at(loop)
-    assert relative_error(output(name, loop=loop), output(name, loop="function")) < tolerance
-
-
 @pytest.mark.parametrize("level", ["float32", "mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("name", EPOCHS)
 def test_an_epoch_that_leaves_one_batch_out_is_refused_in_every_precision(
@@ -69,17 +60,6 @@ def test_an_epoch_that_leaves_one_batch_out_is_refused_in_every_precision(
     rounding = find_technique("tensorflow", "mixed_precision").tolerance_at(level)
     of_loops = find_technique("tensorflow", "loop").tolerance_at("function")
     assert relative_error(output(name, dtype_policy=level), honest) > max(rounding, 10 * of_loops)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("name", STEPS)
-def test_mixed_precision_stays_within_its_tolerance_and_is_not_float32(name: str, level: str) -> None:
-    import keras
-
-    technique = find_technique("tensorflow", "mixed_precision")
-    assert 1e-5 < relative_error(output(name, dtype_policy=level), output(name)) < technique.tolerance_at(level)
-    assert keras.config.dtype_policy().name == "float32"
 
 
 def test_weights_stay_in_float32_and_float16_scales_the_loss() -> None:
@@ -150,6 +130,8 @@ def test_a_training_accepts_every_option_and_no_other() -> None:
 def test_every_training_computes_the_same_with_an_option_or_refuses_it_for_a_reason(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import keras
+
     monkeypatch.setattr(tables, "TARGET", 0.01)  # which one epoch reaches
     small = SMALL.get(name, {})
     usual = output(name, **small)
@@ -161,9 +143,15 @@ def test_every_training_computes_the_same_with_an_option_or_refuses_it_for_a_rea
             assert any(known in str(reason) for known in REASONS), (case, str(reason))  # noqa: PT017  each has its own
             continue
         assert check.find_invalid_values(found) is None
-        if case != "batch_size":
-            technique = find_technique("tensorflow", "mixed_precision" if "mixed" in case else "loop")
-            assert relative_error(found, usual) <= technique.tolerance_at(case), case
+        if case == "batch_size":
+            continue
+        error = relative_error(found, usual)
+        if "mixed" in case:
+            assert error <= find_technique("tensorflow", "mixed_precision").tolerance_at(case), case
+            assert error > 1e-5 or name not in STEPS, case  # it is not float32
+            assert keras.config.dtype_policy().name == "float32"
+        else:
+            assert error <= find_technique("tensorflow", "loop").tolerance_at(case), case
 
 
 def test_items_are_the_batches_of_a_step() -> None:
