@@ -65,7 +65,7 @@ def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
 @pytest.mark.slow
 def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench, tmp_path):
     (tmp_path / "my_program.py").write_text(PROGRAM)
-    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "40s", "--json"
+    wishes = "--only", "memory_format", "--set", "batch_size=64", "--budget", "15s", "--json"
     result = accelbench("my_program.py:build", *wishes)
     assert result.exit_code == 0, result.output
     advice = json.loads(result.stdout)
