@@ -25,7 +25,7 @@ import pytest
 
 from accelbench import Arm, technique, toggles, workload
 
-TIMED_CALL = 1000  # far beyond the calls of any check
+TIMED_CALL = 300  # far beyond the calls of any check
 
 
 @technique("numpy", levels=("plain", "odd", "other"))
