@@ -75,10 +75,10 @@ def check_positive(value: object, what: str) -> None:
     Raises:
         BadInput: it is not.
     """
-    if not (is_number(value) and 0 < value < math.inf):
+    if not (is_real(value) and 0 < value < math.inf):
         raise BadInput(f"{what} must be above 0 and finite, got {value!r}")
 
 
-def is_number(value: object) -> TypeGuard[float]:
+def is_real(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number of Python or NumPy; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -51,12 +52,25 @@ _FILE_COLUMNS = ("file", "size_bytes", "mark", "digest", *RUN_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Read:
-    """A result that was read from an entry, and the digest of its content; "" where the content was not read here."""
+class _Content:
+    """What an entry holds: bytes, why they cannot be read, or a result that was read before."""
 
     entry: Entry
-    digest: str
-    result: Result
+    address: str
+    held: bytes | UnreadableResult | Result
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the bytes, "" without them."""
+        return hashlib.sha256(self.held).hexdigest() if isinstance(self.held, bytes) else ""
+
+    def result(self) -> Result:
+        """Return the result, or raise why there is none.
+
+        Raises:
+            UnreadableResult: it cannot be read.
+        """
+        return self.held if isinstance(self.held, Result) else result_in(self.held, self.entry.name, self.address)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +121,22 @@ def _update(
     cached = set(zip(*columns, strict=True))
     stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
     digests = dict(zip(known.files["file"], known.files["digest"], strict=True))
-    marks: dict[str, str] = {}
+    marks: dict[str, str] = {}  # of files that are cached under another mark
     unreadable: dict[str, UnreadableResult] = {}
+    fresh: list[_Files] = []
     with no_collection():  # which takes a third of the time, since parsing makes a million objects
-        batches = _read_batches(storage, stale, opened, digests, marks, unreadable)
-        fresh = [_tabulate(batch) for batch in batches if batch]
+        for batch in _read_batches(storage, stale, opened):
+            results: list[tuple[_Content, Result]] = []
+            for each in batch:
+                if each.digest and each.digest == digests.get(each.entry.name):
+                    marks[each.entry.name] = each.entry.mark
+                    continue
+                try:
+                    results.append((each, each.result()))
+                except UnreadableResult as error:
+                    unreadable[each.entry.name] = error
+            if results:
+                fresh.append(_tabulate(results))
     unchanged = ({entry.name for entry in entries} - {entry.name for entry in stale}) | marks.keys()
     if not fresh and not marks and len(unchanged) == len(known.files):
         return known, unreadable
@@ -136,18 +161,9 @@ def _join(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _read_batches(
-    storage: ResultStore,
-    entries: Sequence[Entry],
-    opened: Mapping[str, Result],
-    digests: Mapping[str, str],
-    marks: dict[str, str],
-    unreadable: dict[str, UnreadableResult],
-) -> Iterator[list[_Read]]:
-    """Yield the results of some entries at a time.
-
-    An entry whose content still has its digest among ``digests`` is left out, and its mark noted in ``marks``; why one
-    cannot be read is noted in ``unreadable``. All three are by the entries' names.
-    """
+    storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result]
+) -> Iterator[list[_Content]]:
+    """Yield the content of some entries at a time."""
     if not entries:
         return
     from tqdm import tqdm  # here, since where nothing changed, nothing is read
@@ -156,31 +172,23 @@ def _read_batches(
     with tqdm(total=len(entries), bar_format=text, delay=_SLOW_S, leave=False, disable=None) as progress:
         for start in range(0, len(entries), _BATCH_FILES):
             batch = entries[start : start + _BATCH_FILES]
-            unopened = [entry for entry in batch if storage.address(entry.name) not in opened]
-            contents = dict(zip((entry.name for entry in unopened), storage.read(unopened), strict=True))
-            results = []
-            for entry in batch:
-                address, content = storage.address(entry.name), contents.get(entry.name)
-                digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
-                if digest and digests.get(entry.name) == digest:
-                    marks[entry.name] = entry.mark
-                    continue
-                try:
-                    result = opened[address] if content is None else result_in(content, entry.name, address)
-                    results.append(_Read(entry=entry, digest=digest, result=result))
-                except UnreadableResult as error:
-                    unreadable[entry.name] = error
-            yield results
+            held: dict[str, bytes | UnreadableResult | Result] = {
+                entry.name: opened[address] for entry in batch if (address := storage.address(entry.name)) in opened
+            }
+            unopened = [entry for entry in batch if entry.name not in held]
+            held |= zip((entry.name for entry in unopened), storage.read(unopened), strict=True)
+            yield [_Content(entry=entry, address=storage.address(entry.name), held=held[entry.name]) for entry in batch]
             progress.update(len(batch))
 
 
-def _tabulate(batch: Sequence[_Read]) -> _Files:
-    names, results = [each.entry.name for each in batch], [each.result for each in batch]
+def _tabulate(batch: Sequence[tuple[_Content, Result]]) -> _Files:
+    contents, results = zip(*batch, strict=True)
+    names = [each.entry.name for each in contents]
     files = describe_runs(results).assign(
         file=names,
-        size_bytes=[each.entry.size_bytes for each in batch],
-        mark=[each.entry.mark for each in batch],
-        digest=[each.digest for each in batch],
+        size_bytes=[each.entry.size_bytes for each in contents],
+        mark=[each.entry.mark for each in contents],
+        digest=[each.digest for each in contents],
     )
     observations, unmeasured = observe_arms(results, names)
     return _Files(files=files[[*_FILE_COLUMNS]], observations=observations, unmeasured=unmeasured)

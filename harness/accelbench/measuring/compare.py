@@ -22,7 +22,7 @@ import numpy as np
 from accelbench import units
 from accelbench.core import ROUNDING, Arm, Plan, Trial
 from accelbench.core.arm import no_objection
-from accelbench.errors import BadInput, check_positive, is_number
+from accelbench.errors import BadInput, check_positive, is_real
 from accelbench.measuring import interference
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.by_value import Prototype, UncopyableError
@@ -442,7 +442,7 @@ def require_valid_numbers(*, budget_s: float, alpha: float, noise: float, tolera
     """
     numbers = {"budget_s": budget_s, "alpha": alpha, "noise": noise}
     for name, value in (numbers if tolerance is None else {**numbers, "tolerance": tolerance}).items():
-        if not is_number(value):
+        if not is_real(value):
             raise BadInput(f"{name} must be a number, got {value!r}")
     check_positive(budget_s, "budget_s")
     if not 0 < alpha < 1:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from accelbench.core import ROUNDING, Arm, Build, Setting, Technique, Workload, place_of_caller, register_techniques
-from accelbench.errors import BadInput, check_positive, is_number
+from accelbench.errors import BadInput, check_positive, is_real
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.pytest_plugin.markers import toggles
@@ -57,7 +57,7 @@ def versions(
     if framework not in FRAMEWORKS:
         raise BadInput(f"versions of {name}: unknown framework {framework!r}; expected one of: {', '.join(FRAMEWORKS)}")
     check_positive(items, f"versions of {name}: items")
-    if not (is_number(tolerance) and 0 <= tolerance < math.inf):
+    if not (is_real(tolerance) and 0 <= tolerance < math.inf):
         raise BadInput(f"versions of {name}: tolerance must be a number from 0, and finite, got {tolerance!r}")
 
     def build_version(steps: Mapping[str, Callable[[], Any]], setting: Setting, *, version: str) -> Arm:  # noqa: ARG001  every builder is given the setting

@@ -105,11 +105,11 @@ class _Steps:
     def _copy(self, array: Any) -> Any:
         if isinstance(array, np.ma.MaskedArray):
             return array.copy()
-        return array if _is_number(array) else self.library.xp.asarray(array, copy=True)
+        return array if _is_scalar(array) else self.library.xp.asarray(array, copy=True)
 
     def there_and_back(self, arrays: Sequence[Any]) -> Any:
         output = self.resident(_send(self.library, arrays))
-        return tree_map(output, lambda part: part if _is_number(part) else self.library.fetch(part))
+        return tree_map(output, lambda part: part if _is_scalar(part) else self.library.fetch(part))
 
 
 def _require_program(made: Any) -> ArrayProgram:
@@ -121,7 +121,7 @@ def _require_program(made: Any) -> ArrayProgram:
         kind = type(made.arrays).__name__
         raise BadInput(f"the program's arrays are a {kind}; expected a tuple of NumPy arrays, as in arrays=(u, v)")
     for place, array in enumerate(made.arrays):
-        if not (isinstance(array, np.ndarray) or _is_number(array)):
+        if not (isinstance(array, np.ndarray) or _is_scalar(array)):
             found = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
             raise BadInput(
                 f"arrays[{place}] of the program is a {found}; expected a NumPy array or a number, since accelbench "
@@ -138,7 +138,7 @@ def _require_program(made: Any) -> ArrayProgram:
     return made
 
 
-def _is_number(value: Any) -> bool:
+def _is_scalar(value: Any) -> bool:
     return isinstance(value, Number) and not isinstance(value, np.ndarray)
 
 
@@ -156,7 +156,7 @@ def _in_float32(arrays: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _send(library: ArrayLibrary, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(each if _is_number(each) else library.send(each) for each in arrays)
+    return tuple(each if _is_scalar(each) else library.send(each) for each in arrays)
 
 
 def _find_effects(program: ArrayProgram, arrays: Sequence[Any]) -> tuple[bool, float]:
@@ -187,7 +187,7 @@ def _find_effects(program: ArrayProgram, arrays: Sequence[Any]) -> tuple[bool, f
 
 def copy_arrays(arrays: Sequence[Any]) -> list[Any]:
     """Return copies of a program's arrays, and its numbers as they are."""
-    return [each if _is_number(each) else each.copy() for each in arrays]
+    return [each if _is_scalar(each) else each.copy() for each in arrays]
 
 
 def _library_of(xp: Any) -> str:
