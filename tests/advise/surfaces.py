@@ -10,7 +10,7 @@ from typing import Any
 
 from fake_device import FakeClock
 
-from accelbench.advise.evaluate import CHECKED_STEPS, count_builds
+from accelbench.advise.evaluate import CHECKED_STEPS, THREE_PAIRS_ALPHA, count_builds
 from accelbench.advise.observations import Observation
 from accelbench.advise.program_search import Iteration, ProgramSearch
 from accelbench.advise.search import ALPHA, Search
@@ -93,7 +93,8 @@ class Surface:
         is_built_once = len(configurations) == 1 or any(map(self.space.is_slow_to_start, configurations))
         rebuilt = Iteration(rebuild_s=OVERHEAD_S + self.step_s, step_s=self.step_s)
         builds = 1 if is_built_once else count_builds(look_s, rebuilt)
-        wanted = max(look_s * len(configurations), 1.5 * fewest_pairs(ALPHA) * sum(steps_s)) / sum(steps_s)
+        fewest = fewest_pairs(ALPHA if len(configurations) > 1 else THREE_PAIRS_ALPHA)
+        wanted = max(look_s * len(configurations) / sum(steps_s), fewest)
         rounds = math.ceil(wanted / builds)
         slow_s = SLOW_START_S * sum(map(self.space.is_slow_to_start, configurations))
         overhead_s = builds * (OVERHEAD_S + CHECKED_STEPS * self.step_s) * len(configurations)

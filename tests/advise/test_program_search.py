@@ -24,7 +24,8 @@ PROGRAM = SearchSpace(
         axis("compile", AS_IS, "default", "thorough", slow=("default", "thorough"), often_pays=True),
         axis("workers", AS_IS, "1", "2", often_pays=True, loads=True),
         axis("attention", AS_IS, "math"),
-    )
+    ),
+    batch_size=4,
 )
 EFFECTS = {
     ("amp", "bf16"): 1.3,
@@ -301,12 +302,33 @@ def test_a_budget_that_is_too_small_is_kept_and_what_is_missing_has_its_seconds(
     assert surface.clock() <= 1.2 * 60
 
 
+def test_a_budget_with_time_for_nothing_is_not_spent_on_the_program_again_and_again():
+    looks = []
+
+    def judge(configurations, look_s, patience_s):
+        looks.append(len(configurations))
+        return surface.judge(configurations, look_s, patience_s)
+
+    surface = Surface(PROGRAM, speedup, seed=0, step_s=0.7)
+    surface.program_search(30.0, judge=judge).run()
+    assert looks == [1, 1]
+
+
+def test_one_answer_by_the_fewest_pairs_is_better_than_none():
+    space = replace(PROGRAM, axes=tuple(each for each in PROGRAM.axes if each.technique == "amp"))
+    surface = Surface(space, speedup, seed=0, noise=0.01, step_s=0.5)
+    search = surface.program_search(30.0)
+    search.run()
+    assert answers(search)["amp", "bf16"]
+    assert surface.clock() <= 1.2 * 30
+
+
 def test_a_program_that_was_disturbed_when_it_was_first_measured_is_looked_at_again():
     looks = []
 
     def judge(configurations, look_s, patience_s):
         looks.append(len(configurations))
-        surface.step_s = 4.0 if len(looks) < 2 else 0.02
+        surface.step_s = 8.0 if len(looks) < 2 else 0.02
         return surface.judge(configurations, look_s, patience_s)
 
     surface = Surface(PROGRAM, speedup, seed=0, noise=0.01, build_noise=0.003)

@@ -54,6 +54,16 @@ def test_of_several_techniques_that_are_wished_for_those_that_are_refused_are_le
     assert [axis.technique for axis in build_space("torch", FOUND, ("workers", "amp")).axes] == ["amp"]
 
 
+def test_the_batch_size_of_a_program_is_known_although_only_something_else_is_searched():
+    found = [
+        Applicable(technique="amp", levels=("as-is", "bf16")),
+        Applicable(technique="batch_size", levels=("as-is", "64"), present=("32",)),
+    ]
+    workers = Applicable(technique="workers", levels=("as-is", "1"), options=frozenset({"workers"}))
+    assert build_space("torch", [*found, workers], ("amp",)).batch_size == 32
+    assert build_space("torch", found, ("amp",)).batch_size is None  # nothing about loading, which an iteration shows
+
+
 @pytest.mark.parametrize(
     ("only", "why"),
     [

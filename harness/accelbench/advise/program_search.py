@@ -22,7 +22,7 @@ from accelbench.advise.search import (
     NoBaseline,
     Search,
 )
-from accelbench.advise.space import Axis, Configuration, SearchSpace
+from accelbench.advise.space import Configuration, SearchSpace
 from accelbench.advise.time_limit import TimeLimit
 from accelbench.measuring.statistics import Judgement, fewest_pairs
 from accelbench.schema.verdict import NEGLIGIBLE
@@ -30,6 +30,7 @@ from accelbench.units import minutes, plural
 
 SAME = 0.03  # speedups within this fraction of 1 count as the same
 WORTH = NEGLIGIBLE  # a gain below this does not pay for a change of a program
+BASELINE_AGAIN_SHARE = 0.1  # of the budget at most, for a second look at what the program takes by itself
 ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a first look at each
 COMPILE_SHARE = 0.85  # of the budget, by which what compiles must have been timed
 GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it may need
@@ -86,14 +87,9 @@ class Iteration:
             self.parts = self.parts if wanted in (None, items) else 1
             return
         self.items = items
-        batches = next((items / int(axis.present) for axis in space.axes if _has_batch_size(axis)), 1.0)
-        if any(axis.loads for axis in space.axes):
-            while step_s / (2 * self.parts) >= SHORT_S and batches / (2 * self.parts) >= 1:
-                self.parts *= 2
-
-
-def _has_batch_size(axis: Axis) -> bool:
-    return axis.technique == "batch_size" and axis.present.isdecimal()
+        batches = items / space.batch_size if space.batch_size else 1
+        while step_s / (2 * self.parts) >= SHORT_S and batches / (2 * self.parts) >= 1:
+            self.parts *= 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +238,8 @@ class ProgramSearch(Search):
     def _try_baseline(self) -> None:
         """Measure the program as it stands, alone: that bears the costs that occur once in a process.
 
-        Where these are so high that it seems slow to build again, a second look shows what that takes without them.
+        Where these are so high that it seems slow to build again, or something may have disturbed it so that there
+        seems to be no time for anything, it is measured once more.
         """
         self.budget.start(self.start_s)
         baseline = self.space.baseline
@@ -251,8 +248,16 @@ class ProgramSearch(Search):
         look = self.observations.first_looks[baseline]
         if not look.is_measured:
             raise NoBaseline(look, "your program")
-        if self._step_s < self.iteration.rebuild_s and self.iteration.rebuild_s > SLOW_TO_BUILD_S:
+        took_s, first = self.budget.longest[0], self._in_order(self.space.alone())[:1]
+        is_slow_to_build = self.iteration.rebuild_s > max(self._step_s, SLOW_TO_BUILD_S)
+        fits = self._affordable(first, self._fewest_pairs_s(first), FINISH_SHARE)
+        room_s = BASELINE_AGAIN_SHARE * self.budget_s if fits else self._left_s(1.0)
+        if (is_slow_to_build or not fits) and took_s < room_s:
             self._look_at_baseline()
+
+    def _in_order(self, alone: Iterable[Configuration]) -> list[Configuration]:
+        """Return techniques in the order in which they are tried, what is slow to start last."""
+        return sorted(alone, key=lambda each: (self.space.is_slow_to_start(each), self._promise(each)))
 
     def _look_at_baseline(self) -> None:
         self._look([self.space.baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
@@ -270,9 +275,13 @@ class ProgramSearch(Search):
         """Return the seconds of an iteration of the program in a trial of these."""
         return self._step_s * (self.iteration.parts if any(map(self.space.loads_otherwise, group)) else 1)
 
+    def _fewest_pairs_s(self, group: Sequence[Configuration]) -> float:
+        """Return the seconds for each arm in which the fewest pairs that decide are timed."""
+        return self._fewest * self._step_s_of(group)
+
     def _least_look_s(self, group: Sequence[Configuration]) -> float:
-        """Return the seconds for each arm in which the fewest pairs that decide are timed, and some to spare."""
-        return SPARE * self._fewest * self._step_s_of(group)
+        """Return these seconds, and some to spare."""
+        return SPARE * self._fewest_pairs_s(group)
 
     def _judge_alone(self, least_promising: int, share: float) -> None:
         """Judge techniques one by one: those that pay most often first, and last what is slow to start, by itself.
@@ -281,11 +290,7 @@ class ProgramSearch(Search):
         """
         looks = self.observations.first_looks
         new = [each for each in self.space.alone() if each not in looks and self._promise(each) <= least_promising]
-        left = sorted(new, key=lambda each: (self.space.is_slow_to_start(each), self._promise(each)))
-        is_costed = len(looks) > 1
-        fits = is_costed or self._affordable(left[:1], self._least_look_s(left[:1]), 1.0)
-        if left and not fits and self.budget.longest[0] < self._left_s(1.0):
-            self._look_at_baseline()  # perhaps something disturbed the program when it was first measured
+        left, is_costed = self._in_order(new), len(looks) > 1
         while left:
             alike = [each for each in left if self._kind(each) == self._kind(left[0])]
             is_slow = self.space.is_slow_to_start(left[0])
@@ -293,6 +298,9 @@ class ProgramSearch(Search):
             look_s = self._share_look_s(group, share, len(left))
             within = max(share, COMPILE_SHARE) if is_slow else share
             group = self._affordable(group, look_s, within if is_costed else 1.0)  # one answer is better than none
+            if not group and not is_costed:
+                look_s = self._fewest_pairs_s(left[:1])
+                group = self._affordable(left[:1], look_s, FINISH_SHARE)
             if group:
                 self._judge_over_baseline(group, look_s, within)
                 is_costed = True

@@ -69,9 +69,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The product of some axes."""
+    """The product of some axes.
+
+    ``batch_size`` is that of a user's program whose batches could be loaded otherwise, whether or not an axis is about
+    that; None where it is unknown.
+    """
 
     axes: tuple[Axis, ...]
+    batch_size: int | None = None
 
     @property
     def baseline(self) -> Configuration:
@@ -138,7 +143,7 @@ class SearchSpace:
 
     def without_slow(self) -> SearchSpace:
         """Return the space of the configurations that are not slow to start."""
-        return SearchSpace(tuple(axis.without_slow() for axis in self.axes))
+        return replace(self, axes=tuple(axis.without_slow() for axis in self.axes))
 
     def is_slow_to_start(self, configuration: Configuration) -> bool:
         """Return whether a level of the configuration is slow to start."""
@@ -226,7 +231,14 @@ def build_space(framework: str, found: Collection[Applicable], only: tuple[str, 
     chosen = [each for name, each in free.items() if not only or name in only]
     if not chosen:
         raise Unavailable("there is nothing to switch: no technique that can be advised applies to this workload here")
-    return SearchSpace(tuple(_axis(framework, each) for each in chosen))
+    return SearchSpace(tuple(_axis(framework, each) for each in chosen), _batch_size_of_loader(found))
+
+
+def _batch_size_of_loader(found: Collection[Applicable]) -> int | None:
+    is_loader = any(each.options & LOADING for each in found if len(each.levels) > 1)
+    present = (level for each in found if each.technique == "batch_size" for level in each.present)
+    own = next(present, "")
+    return int(own) if is_loader and own.isdecimal() else None
 
 
 def _axis(framework: str, applicable: Applicable) -> Axis:
