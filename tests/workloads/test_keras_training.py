@@ -106,9 +106,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "eager": {"loop": "eager"},
     "xla": {"loop": "xla"},
     "fit": {"loop": "fit"},
-    "log_interval": {"log_interval": 1},
     "batch_size": {"batch_size": 2},
-    "round-trip": {"data_location": "round-trip"},
 }
 REASONS = (
     "Model.fit runs whole epochs",
