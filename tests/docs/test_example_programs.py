@@ -42,8 +42,8 @@ def build(name: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
-def test_the_vision_transformer_learns_its_first_batch_by_heart(folder: Path) -> None:
+@pytest.mark.usefixtures("one_thread", "folder")
+def test_the_vision_transformer_learns_its_first_batch_by_heart() -> None:
     import torch
 
     torch.manual_seed(0)
