@@ -85,7 +85,7 @@ def test_a_wave_moves_and_stays_within_its_border() -> None:
 def test_advice_is_given_for_every_example(name: str, framework: str, technique: str, level: str, folder: Path) -> None:
     if name == "lightning_digits":
         pytest.importorskip("lightning")
-    wish = "--only", technique, "--budget", "25s"
+    wish = "--only", technique, "--budget", "20s"
     command = [sys.executable, "-m", "accelbench", "advise", str(EXAMPLES / f"{name}.py"), *wish]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

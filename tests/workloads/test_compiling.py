@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch._inductor import config
 
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Arm, Setting, find_workload
@@ -37,7 +38,8 @@ def noobstacle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_every_compiled_arm_compiles_what_it_computes() -> None:
+def test_every_compiled_arm_compiles_what_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.cpp, "vec_isa_ok", True)  # else PyTorch asks the compiler for seconds what it knows
     setting = Setting()
     arms = [built(setting) for _ in "ab"]  # as two arms of a trial that differ in something else
     expected = check.output_of(built(setting, "eager"), framework)

@@ -500,7 +500,7 @@ def test_options_that_are_not_set_leave_the_program_as_it_is() -> None:
     ("loading_s", "batch_s", "batches"),
     [
         (0.0, 2.0, 1),
-        (0.0, 0.2, 2),
+        (0.0, 0.1, 2),
         (0.1, 0.2, 4),  # so many that loader processes have something to load
         (1.0, 2.0, 1),
         (0.0, 0.02, 8),
@@ -518,7 +518,7 @@ def test_an_iteration_has_as_many_batches_as_their_time_allows(
 def test_all_arms_of_a_trial_and_its_later_visits_have_as_many_batches_as_the_baseline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    times = iter([0.2, 0.02])
+    times = iter([0.1, 0.02])
     monkeypatch.setattr(ProgramLoop, "_time_batches", lambda _: (0.0, next(times)))
     mine, setting = program(simple(batches=None)), Setting(cores=2)
     items = [mine.build(setting, **options).items for options in ({}, {"amp": "bf16"}, {"batch_size": 8})]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accelbench.workloads.torch.user_loader import Processes, UserLoader
 
 USUAL_BATCHES = 8  # of an iteration
-LONGEST_S = 0.5  # of an iteration, where one batch is shorter: the shorter it is, the sooner there are pairs enough
+LONGEST_S = 0.25  # of an iteration, where one batch is shorter: the shorter it is, the sooner there are pairs enough
 LONGEST_LOADED_S = 2.0  # where loading takes its share, so that loader processes have a few batches to load
 SHORTEST_S = 0.05  # so that a loader's start of an epoch weighs little
 LOADING_SHARE = 0.05  # of a batch's time
