@@ -1,7 +1,7 @@
-"""Ask for advice about every program in examples/: `python -m studies.example_advice --write` (about 15 minutes).
+"""Ask for advice about programs in examples/: `python -m studies.example_advice --write` (three minutes each).
 
 Each is asked about as a newcomer would ask: in a fresh virtual environment with an empty cache folder, into which this
-checkout and what the program needs are installed. What the commands print is put into docs/tutorials/examples.md, with
+checkout and what the program needs are installed. What the command prints is put into docs/tutorials/examples.md, with
 the machine, the date, and the wall times of the installation and of the command.
 """
 
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,11 +92,11 @@ def _quoted(need: str) -> str:
 
 
 def section(program: str, asked: Asked) -> Iterator[str]:
-    """Yield the lines of one example's section."""
+    """Yield the lines of one example's section, with its title."""
     yield f"## {PROGRAMS[program].title}"
     yield ""
     total, install, took = map(minutes, (asked.install_s + asked.took_s, asked.install_s, asked.took_s))
-    yield f"[`examples/{program}`](../../examples/{program})."
+    yield f"[`examples/{program}`](../../examples/{program}) on {machine_and_date()}."
     yield f"From an empty shell to this answer: {total}, of which {install} to install and {took} for the command."
     yield ""
     yield "```text"
@@ -104,15 +104,6 @@ def section(program: str, asked: Asked) -> Iterator[str]:
     yield f"$ {asked.command}"
     yield asked.answer
     yield "```"
-    yield ""
-
-
-def page(budget: str, programs: Iterable[str]) -> Iterator[str]:
-    """Ask about examples, and yield the lines of their sections."""
-    yield f"{machine_and_date()}."
-    yield ""
-    for program in programs:
-        yield from section(program, ask(program, budget))
 
 
 def main() -> None:
@@ -120,10 +111,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="files in examples/; all without any")
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
-    parser.add_argument("--write", action="store_true", help="write all sections into docs/tutorials/examples.md")
+    parser.add_argument("--write", action="store_true", help="write the sections into docs/tutorials/examples.md")
     options = parser.parse_args()
-    lines = page(options.budget, options.programs or [*PROGRAMS])
-    show_tables(PAGE, "advice of examples", lines, write=options.write)
+    for program in options.programs or PROGRAMS:
+        lines = section(program, ask(program, options.budget))
+        show_tables(PAGE, f"advice about {program}", lines, write=options.write)
 
 
 if __name__ == "__main__":
