@@ -31,8 +31,8 @@ PROFILE = Profile(
 )
 
 
-def measured(name, speedup, low, high, **levels):
-    effect = Effect(against={}, speedup=speedup, low=low, high=high, verdict="undecided", pairs=9)
+def measured(name, speedup, low, high, verdict="undecided", **levels):
+    effect = Effect(against={}, speedup=speedup, low=low, high=high, verdict=verdict, pairs=9)
     return read_part(name, levels or {"taken_off": name}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
 
 
@@ -148,8 +148,12 @@ def test_without_time_for_the_pairs_nothing_is_claimed_of_them():
 
 
 def test_a_remedy_that_makes_it_slower_is_said_to():
-    text = as_text(explained(WAITS, remedies=[measured("workers 2", 0.5, 0.4, 0.6, workers="2")]))
+    slower = measured("workers 2", 0.5, 0.4, 0.6, "slower", workers="2")
+    not_faster = measured("loading thread", 0.976, 0.962, 0.984, loading="thread")
+    text = as_text(explained(WAITS, remedies=[slower, not_faster]))
     assert "Workers 2 is slower: 0.500× (0.400–0.600) as fast" in text
+    assert "Loading thread is not faster: 0.976× (0.962–0.984) as fast" in text
+    assert re.search(r"^loading thread .* not faster$", text, re.MULTILINE)
     assert "num_workers" not in text
 
 

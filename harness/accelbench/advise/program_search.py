@@ -280,7 +280,7 @@ class ProgramSearch(Search):
         return self._fewest * self._step_s_of(group)
 
     def _least_look_s(self, group: Sequence[Configuration]) -> float:
-        """Return these seconds, and some to spare."""
+        """Return the seconds for each arm in which these pairs are timed, with some to spare."""
         return SPARE * self._fewest_pairs_s(group)
 
     def _judge_alone(self, least_promising: int, share: float) -> None:

@@ -254,8 +254,13 @@ def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
         yield "pinned memory and copies ahead of time mean nothing here: nothing is sent to a device"
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low <= 1 and each.name != "together":
-            ends = "is slower" if each.effect.upper < 1 else "does not surely help"
+            ends = f"is {_judge(each.effect)}" if each.effect.upper < 1 else "does not surely help"
             yield f"{each.name} {ends}: {format_speedup(each.effect)} as fast"
+
+
+def _judge(effect: Effect) -> str:
+    """Return the verdict, or that it is not faster where the interval shows only that."""
+    return "not faster" if effect.upper < 1 and effect.verdict != "slower" else effect.verdict
 
 
 def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
@@ -297,7 +302,7 @@ def _make_remedy_rows(explanation: Explanation) -> list[tuple[str, ...]]:
         if each.effect is None:
             rows.append((each.name, "not measured", each.reason))
         else:
-            rows.append((each.name, format_speedup(each.effect), each.effect.verdict))
+            rows.append((each.name, format_speedup(each.effect), _judge(each.effect)))
     return rows
 
 
