@@ -40,8 +40,8 @@ class Setting:
     number of items that an iteration of the baseline had in an earlier visit of the trial: a workload that chooses this
     number by itself chooses the same again. ``compares_outputs`` is False if that visit found that they do not repeat.
 
-    ``storage`` belongs to one trial, and is ignored when settings are compared. With ``only_check``, builders that take
-    shared options refuse options that cannot apply, and return before they build anything.
+    ``storage`` belongs to one trial, and is ignored when settings are compared. With ``only_check``, builders of
+    programs and those that take shared options refuse options that cannot apply, and return before they build anything.
     """
 
     size: Size = "small"

@@ -154,10 +154,10 @@ def _try_level(
         options.update(given)
         if unknown := sorted(given.keys() - workload.options):
             raise Unavailable(reason("no-option", workload=workload.name, option=repr(unknown[0])))
-        if workload.shared is not None:
-            workload.build(replace(trial.setting, only_check=True), **{**trial.problem, **given})
-        elif given and workload.is_program and given.items() <= _defaults(workload).items():
+        if workload.is_program and workload.shared is None and given and given.items() <= _defaults(workload).items():
             raise Unavailable(reason("program-has-this"))
+        if workload.is_program or workload.shared is not None:
+            workload.build(replace(trial.setting, only_check=True), **{**trial.problem, **given})
         return Arm(step=nothing)
 
     try:

@@ -10,10 +10,11 @@ import torch
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench import Arm, ArrayProgram, Setting, array_program
-from accelbench.core import apply_all, find_technique
+from accelbench.core import AS_IS, Host, Trial, apply_all, find_technique
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.frameworks import host, load
+from accelbench.measuring.applicable import applicable
 from accelbench.measuring.checks import output as check
 
 SIDE = 12
@@ -114,6 +115,23 @@ def test_single_precision_halves_the_arrays_and_leaves_numbers_as_they_are() -> 
     assert (heat.dtype, rate, arm.step().dtype) == (np.float32, 0.2, np.float32)
     with pytest.raises(Unavailable, match="none of the program's arrays is in float64"):
         arm_of(with_changes(arrays=(np.ones(3, np.float32), 1.0)), dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("kind", "present", "levels", "refused"),
+    [
+        (np.float64, ("float64",), (AS_IS, "float32"), {}),
+        (np.complex64, ("float32",), (AS_IS,), {}),
+        (np.int64, (), (AS_IS,), {"*": "none of the program's arrays is in float64"}),
+    ],
+)
+def test_a_program_has_the_precision_of_its_arrays(
+    kind: type, present: tuple[str, ...], levels: tuple[str, ...], refused: dict[str, str]
+) -> None:
+    workload = array_program(with_changes(step=lambda _, array: array + array, arrays=(np.ones(3, kind),)))
+    trial = Trial(framework="numpy", workload=workload, arms=({},))
+    (dtype,) = [each for each in applicable(trial, Host()) if each.technique == "dtype"]
+    assert (dtype.present, dtype.levels, dtype.refused) == (present, levels, refused)
 
 
 def test_techniques_of_array_libraries_apply_and_others_say_why_they_do_not() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from accelbench.core import Arm, ArrayProgram, Setting, Workload
+from accelbench.core.arm import nothing
 from accelbench.core.technique import summary_of
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable, check_choice, check_positive
@@ -22,7 +23,11 @@ from accelbench.units import plural
 from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
 
 FRAMEWORKS = ("numpy", "cupy", "torch")
-_DTYPES = ("float64", "float32")
+_DTYPES = {  # the members of a precision, the real one first
+    "float64": (np.dtype(np.float64), np.dtype(np.complex128)),
+    "float32": (np.dtype(np.float32), np.dtype(np.complex64)),
+}
+_NONE_IN_FLOAT64 = "none of the program's arrays is in float64"
 MOST_SPREAD = 1e-6  # of a step's output between two runs: any more than rounding
 _NOT_IN_THIS_LIBRARY = (AttributeError, NotImplementedError, TypeError)
 
@@ -50,19 +55,25 @@ def build_array_program(
     setting: Setting,
     *,
     array_library: str = "numpy",
-    dtype: str = "float64",
+    dtype: str = "",
 ) -> Arm:
-    """Return the arm of a step of an array program with one of the array libraries.
+    """Return the arm of a step of an array program with one of the array libraries, in a precision or in its own.
 
     Raises:
         BadInput: the function returned something other than an array program, or one that cannot run.
-        Unavailable: the library cannot run the program, or not on this machine, or the program is in float32 already.
+        Unavailable: the library cannot run the program, or not on this machine, or no array is in float64. Where
+            options are only checked, the program has the precision already.
     """
     if array_library in FUSED:
         raise Unavailable("a program may have other operations than elementwise ones, so it is not fused as a whole")
     library = find_library(array_library)
+    if dtype:
+        check_choice(dtype, _DTYPES, "dtype")
+    if setting.only_check:
+        if dtype:
+            _check_precision(_require_program(build()).arrays, dtype)
+        return Arm(step=nothing)
     program = _require_program(build())
-    check_choice(dtype, _DTYPES, "dtype")
     if array_library != "numpy" and any(isinstance(array, np.ma.MaskedArray) for array in program.arrays):
         raise Unavailable("the program has masked arrays, which no other library has")
     arrays = _in_float32(program.arrays) if dtype == "float32" else program.arrays
@@ -142,16 +153,30 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, Number) and not isinstance(value, np.ndarray)
 
 
+def _check_precision(arrays: Sequence[Any], dtype: str) -> None:
+    """Check that arrays can be brought to a precision that is not their own.
+
+    Raises:
+        Unavailable: it is their own, or none of them is in float64.
+    """
+    kinds = {array.dtype for array in arrays if isinstance(array, np.ndarray)}
+    own = next((name for name, members in _DTYPES.items() if not kinds.isdisjoint(members)), "")
+    if dtype == own:
+        raise Unavailable(reason("program-has-this"))
+    if own != "float64":
+        raise Unavailable(_NONE_IN_FLOAT64)
+
+
 def _in_float32(arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arrays, those of float64 and complex128 in half of their bytes.
 
     Raises:
         Unavailable: there are none.
     """
-    halves = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+    halves = dict(zip(_DTYPES["float64"], _DTYPES["float32"], strict=True))
     kinds = [halves.get(array.dtype) if isinstance(array, np.ndarray) else None for array in arrays]
     if not any(kinds):
-        raise Unavailable("none of the program's arrays is in float64")
+        raise Unavailable(_NONE_IN_FLOAT64)
     return tuple(array.astype(kind) if kind else array for array, kind in zip(arrays, kinds, strict=True))
 
 
