@@ -12,7 +12,7 @@ import pytest
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Trial, find_workload
-from accelbench.errors import Unavailable
+from accelbench.errors import BadInput, Unavailable
 from accelbench.explain import ExplanationRequest, as_text, explain, explain_technique, predict_speedups
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
@@ -106,6 +106,13 @@ def test_known_ceilings_cost_no_import(orders, request_of_a_program):
         with pytest.raises(Unavailable):
             explain(request_of_a_program)
     assert [number for number, order in orders if order == "import"] == [1, 0]
+
+
+def test_a_recipe_for_something_that_is_no_technique_is_refused(orders, request_of_a_program, monkeypatch):
+    monkeypatch.setitem(globals(), "PROFILE", replace(PROFILE, recipes={"treads": {"1": "one_tread()"}}))
+    with pytest.raises(BadInput, match="unknown technique 'treads'"):
+        explain(request_of_a_program)
+    assert "measure" not in {order for _, order in orders}
 
 
 @pytest.mark.parametrize("ask", [explain, partial(explain_technique, name="threads", level="all")])

@@ -132,7 +132,8 @@ def explain(
     No part of the step is taken off a workload of the suite. ``on_start`` is called when the machine is locked.
 
     Raises:
-        BadInput: the program cannot be built, or nothing profiles workloads of this kind.
+        BadInput: the program cannot be built, or has a recipe for something that is no technique, or nothing profiles
+            workloads of this kind.
         Unavailable: the framework is not installed, or the program does not run.
     """
     with hold_machine(report), closing(Pool(Plan())) as pool:
@@ -149,6 +150,8 @@ def _explain(
     with start_workers(request.framework, [request.fixed], pool) as (worker,):
         profile = profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
+        for name in profile.recipes:
+            find_technique(request.framework, name)  # raises where there is none of this name
         ceilings = pool.ceilings.get(request.framework, on_progress)
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
     measure = PairedMeasurement(request, pool, profile, on_progress)
