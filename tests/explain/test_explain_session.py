@@ -108,10 +108,11 @@ def test_known_ceilings_cost_no_import(orders, request_of_a_program):
     assert [number for number, order in orders if order == "import"] == [1, 0]
 
 
-def test_a_recipe_for_something_that_is_no_technique_is_refused(orders, request_of_a_program, monkeypatch):
+@pytest.mark.parametrize("ask", [explain, predict_speedups, partial(explain_technique, name="threads", level="all")])
+def test_a_recipe_for_something_that_is_no_technique_is_refused(ask, orders, request_of_a_program, monkeypatch):
     monkeypatch.setitem(globals(), "PROFILE", replace(PROFILE, recipes={"treads": {"1": "one_tread()"}}))
     with pytest.raises(BadInput, match="unknown technique 'treads'"):
-        explain(request_of_a_program)
+        ask(request_of_a_program)
     assert "measure" not in {order for _, order in orders}
 
 

@@ -150,8 +150,6 @@ def _explain(
     with start_workers(request.framework, [request.fixed], pool) as (worker,):
         profile = profile_in(worker, profiler, request.setting)
         profiled_s = time.monotonic()
-        for name in profile.recipes:
-            find_technique(request.framework, name)  # raises where there is none of this name
         ceilings = pool.ceilings.get(request.framework, on_progress)
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
     measure = PairedMeasurement(request, pool, profile, on_progress)
@@ -288,9 +286,15 @@ def start_workers(framework: str, levels: Sequence[Levels], pool: Pool | None = 
 def profile_in(
     worker: Worker, profiler: Callable[..., Profile], setting: Setting, levels: Levels | None = None
 ) -> Profile:
-    """Profile a program in a worker, and end the worker: a profiler may stay attached to its process."""
+    """Profile a program in a worker, and end the worker: a profiler may stay attached to its process.
+
+    Raises:
+        BadInput: the program cannot be built, or has a recipe for something that is no technique.
+    """
     with closing(worker):
         found: Profile = worker.call(profiler, setting, levels or {})
+    for name in found.recipes:
+        find_technique(found.framework, name)
     return found
 
 

@@ -128,10 +128,16 @@ def test_single_precision_halves_the_arrays_and_leaves_numbers_as_they_are() -> 
 def test_a_program_has_the_precision_of_its_arrays(
     kind: type, present: tuple[str, ...], levels: tuple[str, ...], refused: dict[str, str]
 ) -> None:
-    workload = array_program(with_changes(step=lambda _, array: array + array, arrays=(np.ones(3, kind),)))
-    trial = Trial(framework="numpy", workload=workload, arms=({},))
+    built = []
+
+    def build_once() -> ArrayProgram:
+        built.append(kind)
+        return ArrayProgram(step=lambda _, array: array + array, arrays=(np.ones(3, kind),))
+
+    trial = Trial(framework="numpy", workload=array_program(build_once), arms=({},))
     (dtype,) = [each for each in applicable(trial, Host()) if each.technique == "dtype"]
     assert (dtype.present, dtype.levels, dtype.refused) == (present, levels, refused)
+    assert len(built) == 1
 
 
 def test_techniques_of_array_libraries_apply_and_others_say_why_they_do_not() -> None:

@@ -23,7 +23,7 @@ from accelbench.units import plural
 from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
 
 FRAMEWORKS = ("numpy", "cupy", "torch")
-_DTYPES = {  # the members of a precision, the real one first
+_DTYPES = {  # the members of a precision, the real one first; the highest precision first
     "float64": (np.dtype(np.float64), np.dtype(np.complex128)),
     "float32": (np.dtype(np.float32), np.dtype(np.complex64)),
 }
@@ -69,15 +69,15 @@ def build_array_program(
     library = find_library(array_library)
     if dtype:
         check_choice(dtype, _DTYPES, "dtype")
+    stored = setting.storage.values  # what a program is made of and what its step does are found out once
     if setting.only_check:
         if dtype:
-            _check_precision(_require_program(build()).arrays, dtype)
+            _check_precision(_precision_of(build, stored), dtype)
         return Arm(step=nothing)
     program = _require_program(build())
     if array_library != "numpy" and any(isinstance(array, np.ma.MaskedArray) for array in program.arrays):
         raise Unavailable("the program has masked arrays, which no other library has")
     arrays = _in_float32(program.arrays) if dtype == "float32" else program.arrays
-    stored = setting.storage.values  # what a step does is found out once
     if build not in stored:
         stored[build] = _find_effects(program, arrays)
     writes, spread = stored[build]
@@ -153,14 +153,21 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, Number) and not isinstance(value, np.ndarray)
 
 
-def _check_precision(arrays: Sequence[Any], dtype: str) -> None:
-    """Check that arrays can be brought to a precision that is not their own.
+def _precision_of(build: Callable[[], Any], stored: dict[Any, Any]) -> str:
+    """Return the highest precision of any array of a program, "" where all are of integers or the like."""
+    key = "precision", build
+    if key not in stored:
+        kinds = {array.dtype for array in _require_program(build()).arrays if isinstance(array, np.ndarray)}
+        stored[key] = next((name for name, members in _DTYPES.items() if not kinds.isdisjoint(members)), "")
+    return str(stored[key])
+
+
+def _check_precision(own: str, dtype: str) -> None:
+    """Check that arrays can be brought from their own precision to another one.
 
     Raises:
         Unavailable: it is their own, or none of them is in float64.
     """
-    kinds = {array.dtype for array in arrays if isinstance(array, np.ndarray)}
-    own = next((name for name, members in _DTYPES.items() if not kinds.isdisjoint(members)), "")
     if dtype == own:
         raise Unavailable(reason("program-has-this"))
     if own != "float64":
