@@ -15,10 +15,12 @@ from accelbench.run_summary import unmeasured
 from accelbench.schema.reasons import describe
 from accelbench.schema.result import TrialRecord
 
-# The options of pytest-benchmark's table, with their defaults.
-TABLE_OPTIONS = {
-    "benchmark_verbose": False, "benchmark_compare": [], "benchmark_columns": None, "benchmark_sort": "min",
-    "benchmark_group_by": "group", "benchmark_time_unit": None, "benchmark_histogram": [], "benchmark_cprofile": None,
+# The options of pytest-benchmark's table, each with the values that it has if nobody sets it.
+_COLUMNS = ["min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations"]  # 5.2's default
+TABLE_OPTIONS: Mapping[str, tuple[Any, ...]] = {
+    "benchmark_verbose": (False,), "benchmark_compare": ([],), "benchmark_columns": (None, _COLUMNS),
+    "benchmark_sort": ("min",), "benchmark_group_by": ("group",), "benchmark_time_unit": (None,),
+    "benchmark_histogram": ([],), "benchmark_cprofile": (None,),
 }  # fmt: skip
 LEAST_SHARE = 0.005  # of the session's time; smaller shares are not shown
 SKIPPED_BY = "Skipped: "  # how pytest begins the reason of a skipped test
@@ -89,7 +91,8 @@ def hide_table(host: Any, config: pytest.Config, trials: Collection[str]) -> Non
 
     ``host`` is pytest-benchmark's session, None if its plugin is switched off. The table stays for other benchmarks.
     """
-    if host is None or not host.groups or any(config.getoption(each) != usual for each, usual in TABLE_OPTIONS.items()):
+    is_asked_for = any(config.getoption(each) not in unset for each, unset in TABLE_OPTIONS.items())
+    if host is None or not host.groups or is_asked_for:
         return
     others = [(name, [each for each in group if each["fullname"] not in trials]) for name, group in host.groups]
     host.groups = [(name, group) for name, group in others if group]
