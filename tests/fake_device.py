@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -50,18 +51,26 @@ class OnDevice(np.ndarray):
 class FakeDevice(Framework):
     """A device that works through a queue while the host goes on, as a GPU does.
 
-    ``launch_s`` is the cost of a launch for the host. ``noise`` returns the factor by which the next piece of work
-    takes longer than asked, such as ``lambda: random.lognormvariate(0, 0.02)``. ``peak_bytes`` is its allocator's peak,
-    ``asleep_s`` the cost of its first use, ``events_s`` that of two events.
+    ``launch_s`` is the cost of a launch for the host, which waits while ``queue_length`` launches are queued, unless
+    that is 0. ``noise`` returns the factor by which the next piece of work takes longer than asked, such as
+    ``lambda: random.lognormvariate(0, 0.02)``. ``peak_bytes`` is its allocator's peak, ``asleep_s`` the cost of its
+    first use, ``events_s`` that of two events.
     """
 
     name = "fake"
 
     def __init__(
-        self, clock: FakeClock | None = None, *, launch_s: float = 5e-6, noise: Callable[[], float] = lambda: 1.0
+        self,
+        clock: FakeClock | None = None,
+        *,
+        launch_s: float = 5e-6,
+        noise: Callable[[], float] = lambda: 1.0,
+        queue_length: int = 0,
     ) -> None:
         self.clock = clock or FakeClock()
         self._launch_s = launch_s
+        self._queue_length = queue_length
+        self._begin_s: deque[float] = deque()  # of the latest launches, when the device begins each
         self._noise = noise
         self.peak_bytes: int | None = None
         self.asleep_s = 0.0
@@ -168,7 +177,10 @@ class FakeDevice(Framework):
         self.warm_up()
         self._launches += 1
         self.clock.advance(self._launch_s)
-        return max(until_s, self.clock()) + seconds * self._noise()
+        if self._queue_length and len(self._begin_s) >= self._queue_length:
+            self._wait(self._begin_s.popleft())
+        self._begin_s.append(max(until_s, self.clock()))
+        return self._begin_s[-1] + seconds * self._noise()
 
     def _wait(self, until_s: float) -> None:
         self.clock.advance(max(0.0, until_s - self.clock()))

@@ -69,6 +69,24 @@ def test_many_small_pieces_of_work_are_bound_by_their_launches() -> None:
     assert [str(flag) for flag in arm.flags] == ["host-bound: the device was busy for 20 % of the time"]
 
 
+def test_a_step_of_more_launches_than_the_queue_holds_is_read_where_most_of_its_work_is_left_after_them() -> None:
+    def launch(device: FakeDevice) -> None:
+        for _ in range(120):
+            device.launch(1e-5)
+
+    device = FakeDevice(FakeClock(), queue_length=100)
+    assert device_s(measure(launch, device=device)) == pytest.approx(1.2e-3)
+
+
+def test_nothing_is_said_of_a_step_that_fills_the_queue_again_and_again_and_so_may_run_it_dry() -> None:
+    def launch(device: FakeDevice) -> None:
+        for _ in range(120):
+            device.launch(1e-5)
+
+    device = FakeDevice(FakeClock(), queue_length=10)
+    assert device_s(measure(launch, device=device)) is None
+
+
 def test_nothing_is_said_of_a_step_that_waits_for_its_device() -> None:
     def wait(device: FakeDevice) -> None:
         device.launch(1e-4)
@@ -120,8 +138,8 @@ def test_an_arm_on_the_host_has_no_device_to_ask() -> None:
 
 
 def test_an_iteration_so_long_that_reading_it_would_cost_more_than_timing_it_is_not_read() -> None:
-    assert device_s(measure(lambda device: device.launch(0.2))) == pytest.approx(0.2)
-    assert device_s(measure(lambda device: device.launch(0.3))) is None
+    assert device_s(measure(lambda device: device.launch(0.4))) == pytest.approx(0.4)
+    assert device_s(measure(lambda device: device.launch(0.6))) is None
 
 
 def test_a_device_that_works_far_longer_than_the_wall_clock_says_is_doubted() -> None:

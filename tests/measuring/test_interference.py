@@ -5,14 +5,16 @@ import subprocess
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from random import Random
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 from fake_device import FakeClock, FakeDevice
 
-from accelbench.core import Arm, Plan, Setting, Trial, workload
+from accelbench.core import Arm, Build, Plan, Setting, Trial, technique, workload
 from accelbench.measuring import interference
 from accelbench.measuring.costs import resources
 from accelbench.measuring.interference import GpuReading, InterferenceMonitor, ReferenceWork, Snapshot
@@ -240,6 +242,51 @@ def steady_table(_: Setting) -> Arm:
         return np.arange(1.0, 4.0)
 
     return Arm(step=step)
+
+
+@workload("fake", unit="row")
+def launched_table(_: Setting, *, launch_s: float, work_s: float, length: str = "long") -> Arm:
+    """A table that the host launches and the device computes."""
+    share = 1.0 if length == "long" else 0.5
+
+    def step() -> Any:
+        clock.advance(share * launch_s)
+        device.launch(share * work_s)
+        return device.array([1.0, 2.0, 3.0])
+
+    return Arm(step=step)
+
+
+@technique("fake", levels=("long", "short"))
+def table_length(build: Build, level: str) -> Arm:
+    """How long it takes to launch and to compute the table."""
+    return build(length=level)
+
+
+@pytest.mark.parametrize(
+    ("launch_s", "work_s", "verdict"),
+    [(1e-3, 0.1, "faster"), (0.1, 1e-3, "undecided"), (0.05, 0.05, "undecided")],
+    ids=["by the device", "by the host", "by both in turn"],
+)
+def test_a_slow_host_leaves_undecided_what_it_may_have_slowed_down(
+    launch_s: float, work_s: float, verdict: str
+) -> None:
+    arithmetic_s = chain([5e-6] * 4, repeat(1e-5))
+
+    def glance(_: Collection[str]) -> Snapshot:
+        return Snapshot(at_s=clock(), cores=1, own_cpu_s=0.0, busy_cpu_s=0.0, arithmetic_s=next(arithmetic_s))
+
+    trial = Trial(
+        framework="fake",
+        workload="launched-table",
+        problem={"launch_s": launch_s, "work_s": work_s},
+        arms=({"table_length": "long"}, {"table_length": "short"}),
+        plan=Plan(budget_s=1.5, builds=1),
+    )
+    measured = TrialRun(trial, device, clock=clock, coin=Random(1), windows=InterferenceMonitor(clock, glance)).run()
+    (effect,) = measured.arms[1].effects
+    assert effect.verdict == verdict
+    assert any(remark.code == "timing-disturbed" for remark in measured.remarks) == (verdict == "undecided")
 
 
 def test_a_clock_that_falls_in_mid_trial_is_a_remark_and_a_neighbour_on_another_gpu_is_none(

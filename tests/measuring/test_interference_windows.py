@@ -4,7 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 
 import pytest
@@ -39,6 +39,7 @@ class Machine:
         self.weather = Random(seed)
         self.neighbour, self.low_clock, self.hot = neighbour, low_clock, hot
         self.others_s = 0.0
+        self.busy_until_s = 0.0
         self.windows = InterferenceMonitor(self.clock, self.read, quietest={"arithmetic_s": 5.2e-6})
 
     def read(self, _: Collection[str]) -> Snapshot:
@@ -68,9 +69,22 @@ class Machine:
 
         return Arm(step=step)
 
-    def verdict(self, *arms: Arm, plan: Plan = PLAN) -> str:
+    def queued_arm(self, seconds: float, *, launch_s: float, heat: float = 1.0) -> Arm:
+        """Return an arm that launches work of ``seconds`` on the GPU, which heat slows down by the factor ``heat``."""
+
+        def step() -> None:
+            self.clock.advance(launch_s * (1.5 if self.low_clock(self.clock()) else 1.0))
+            took_s = seconds * self.weather.lognormvariate(0, 0.02) * (heat if self.hot(self.clock()) else 1.0)
+            self.busy_until_s = max(self.busy_until_s, self.clock()) + took_s
+
+        return Arm(step=step)
+
+    def synchronize(self) -> None:
+        self.clock.advance(max(0.0, self.busy_until_s - self.clock()))
+
+    def verdict(self, *arms: Arm, plan: Plan = PLAN, is_device_bound: bool = False) -> str:
         referee = Referee(
-            stopwatch=Stopwatch(self.clock, lambda: None),
+            stopwatch=Stopwatch(self.clock, self.synchronize),
             coin=Random(self.weather.random()),
             plan=plan,
             arms=len(arms),
@@ -78,6 +92,7 @@ class Machine:
         )
         while not referee.is_settled:
             referee.play(arms)
+        referee.is_device_bound = [is_device_bound] * len(arms)
         return referee.judgement(1).verdict
 
 
@@ -111,6 +126,27 @@ def test_a_machine_that_is_loaded_all_the_time_keeps_deciding() -> None:
     machine.verdict(machine.arm(1e-3), machine.arm(1e-3))
     assert machine.windows.figures()["disturbed_share"] == 0
     assert machine.windows.reasons() == []
+
+
+@pytest.mark.parametrize(("is_device_bound", "verdict"), [(True, "faster"), (False, "undecided")])
+def test_a_host_that_is_nearly_always_slow_keeps_arms_undecided_unless_they_keep_a_gpu_busy(
+    is_device_bound: bool, verdict: str
+) -> None:
+    machines = [Machine(seed=seed, low_clock=lambda now_s: now_s % 2 > 0.5) for seed in range(SEEDS)]
+    arms = [(m.queued_arm(0.1, launch_s=1e-3), m.queued_arm(0.05, launch_s=1e-3)) for m in machines]
+    assert verdicts_of(machines, arms, is_device_bound=is_device_bound) == {verdict}
+
+
+def test_heat_disturbs_arms_that_keep_a_gpu_busy() -> None:
+    machines = [Machine(seed=seed, hot=mostly) for seed in range(SEEDS)]
+    arms = [(m.queued_arm(1e-3, launch_s=1e-4, heat=1.2), m.queued_arm(1e-3, launch_s=1e-4, heat=2)) for m in machines]
+    assert verdicts_of(machines, arms, is_device_bound=True) <= {"same", "undecided"}
+
+
+def verdicts_of(machines: Sequence[Machine], arms: Sequence[tuple[Arm, Arm]], *, is_device_bound: bool) -> set[str]:
+    return {
+        machine.verdict(*each, is_device_bound=is_device_bound) for machine, each in zip(machines, arms, strict=True)
+    }
 
 
 def test_slow_arms_get_more_pairs_where_some_were_disturbed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from project import Project
 from runs import arm, trial
 
-from accelbench.pytest_plugin.terminal import fold_skips
+from accelbench.pytest_plugin.terminal import fold_skips, hide_table
 from accelbench.schema.reasons import reason
 
 TWO_TRIALS = """
@@ -104,6 +104,20 @@ def test_pytest_benchmarks_table_shows_other_benchmarks_and_ours_only_when_asked
     plain.stdout.fnmatch_lines(["*benchmark: 1 tests*", "test_own *"])
     plain.stdout.no_fnmatch_line("test_walk[[]pace-quick[]] *")
     project.run("--benchmark-columns=median").stdout.fnmatch_lines(["test_walk[[]pace-quick[]] *"])
+
+
+DEFAULT_OF_5_2 = ["min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations"]
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(None, 0), (DEFAULT_OF_5_2, 0), (["median"], 1)])
+def test_the_columns_that_a_release_shows_by_default_do_not_ask_for_the_table(
+    pytester: pytest.Pytester, columns: list[str] | None, shown: int
+) -> None:
+    config = pytester.parseconfig()
+    config.option.benchmark_columns = columns
+    host = SimpleNamespace(groups=[("trial", [{"fullname": "test_pace.py::test_walk[pace-quick]"}])])
+    hide_table(host, config, ["test_pace.py::test_walk[pace-quick]"])
+    assert len(host.groups) == shown
 
 
 def test_skips_that_differ_only_in_numbers_are_one_line_of_pytests_summary() -> None:

@@ -72,7 +72,8 @@ class ArmRun:
     ``objection`` is what its timed steps showed, which takes effect when it is checked next. ``timed_output`` is the
     output of the checked steps in a timed block, ``learning`` what they changed in its parameters. ``asks_again`` says
     that its output may no longer depend on its inputs. ``draws_otherwise`` says that it draws other random numbers than
-    the arms that compute the same. ``collector_callbacks`` came with it into the process.
+    the arms that compute the same. ``device_s`` and ``events_s`` are those of its timing. ``collector_callbacks`` came
+    with it into the process.
     """
 
     levels: Levels
@@ -98,6 +99,8 @@ class ArmRun:
     items: float | None = None
     build_s: float = 0.0
     cold_s: float = 0.0
+    device_s: float | None = None
+    events_s: float | None = None
     timing: Timing | None = None
     price: Price = field(default_factory=Price)
     effects: list[Effect] = field(default_factory=list)
@@ -211,7 +214,9 @@ class ArmRun:
             warmup_blocks=len(warmup.blocks_s),
             warmup_settled=warmup.settled,
             warmup_s=in_order([block_s / referee.iterations[place] for block_s in warmup.blocks_s]),
+            device_s=self.device_s,
             page_faults=referee.page_faults[place] / (referee.iterations[place] * len(self.samples_s)),
+            events_s=self.events_s,
         )
         builds = referee.builds if referee.spreads else 1
         self.effects = [

@@ -329,7 +329,8 @@ class Symptom:
     """A reading that shows a disturbance if it is above ``times`` its normal value plus ``over``.
 
     A reading that ``counts`` ticks of the kernel is uncertain by some of them. ``worst`` names the figure of the worst
-    window, which is a multiple of the normal value if ``times`` is above 1.
+    window, which is a multiple of the normal value if ``times`` is above 1. ``of_host`` says that it concerns the host
+    alone, for which a busy device does not wait.
     """
 
     reading: str
@@ -337,6 +338,7 @@ class Symptom:
     times: float = 1.0
     over: float = 0.0
     counts: bool = False
+    of_host: bool = True
 
     def shown(self, values: np.ndarray, tick: np.ndarray) -> np.ndarray:
         """Return for each window whether it shows the symptom; one without a reading does not."""
@@ -356,7 +358,7 @@ SYMPTOMS = (
     Symptom(reading="cpu_waiting_share", worst="most_cpu_waiting_share", over=0.5, counts=True),
     Symptom(reading="arithmetic_s", worst="cpu_slowdown", times=1.2),
     Symptom(reading="memory_s", worst="memory_slowdown", times=1.8),
-    Symptom(reading="gpu_cycle_s", worst="gpu_slowdown", times=1.1),
+    Symptom(reading="gpu_cycle_s", worst="gpu_slowdown", times=1.1, of_host=False),
 )
 
 
@@ -438,11 +440,15 @@ class InterferenceMonitor:
         if self._clock() >= self._due_s:
             self._take()
 
-    def disturbed(self) -> np.ndarray:
-        """Return for each window whether it was disturbed; the last one is open, and counts as undisturbed."""
+    def disturbed(self, *, of_host: bool = True) -> np.ndarray:
+        """Return for each window whether it was disturbed; the last one is open, and counts as undisturbed.
+
+        Without ``of_host``, symptoms of the host alone do not count.
+        """
         flags = np.zeros(self.current + 1, dtype=bool)
         for symptom, values in self._symptoms():
-            flags[:-1] |= symptom.shown(values, np.array(self._ticks))
+            if of_host or not symptom.of_host:
+                flags[:-1] |= symptom.shown(values, np.array(self._ticks))
         return flags
 
     def figures(self) -> dict[str, float]:
@@ -450,8 +456,11 @@ class InterferenceMonitor:
         worst = {symptom.worst: symptom.worst_of(values) for symptom, values in self._symptoms()}
         return {"disturbed_share": self._disturbed_share(), **worst} if worst else {}
 
-    def reasons(self) -> list[Reason]:
-        """Return what was slower throughout than in earlier trials, and what disturbed a part of the timing."""
+    def reasons(self, *, left_out_pairs: bool = True) -> list[Reason]:
+        """Return what was slower throughout than in earlier trials, and what disturbed a part of the timing.
+
+        The latter is no reason where it ``left_out_pairs`` from none of the trial's contrasts.
+        """
         slowdowns, causes = {}, {}
         for symptom, values in self._symptoms():
             slower = normal(values) / self._quietest.get(symptom.reading, math.inf)
@@ -460,7 +469,7 @@ class InterferenceMonitor:
             if symptom.shown(values, np.array(self._ticks)).any():
                 causes[symptom.worst] = symptom.worst_of(values)
         found = [reason("slower-than-before", **slowdowns)] if slowdowns else []
-        if (share := self._disturbed_share()) >= WORTH_REPORTING:
+        if left_out_pairs and (share := self._disturbed_share()) >= WORTH_REPORTING:
             found.append(reason("timing-disturbed", share=share, **causes))
         return found
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise, repeat
@@ -259,6 +259,7 @@ class Referee:
         build_starts: for each contrast, the number of its pairs when each build began to play.
         windows: readings of the machine meanwhile; without them nothing counts as disturbed.
         compilations: the number of graphs compiled while blocks were timed.
+        is_device_bound: for each arm, whether it keeps a device busy, so that a slow host does not disturb it.
     """
 
     def __init__(
@@ -297,6 +298,7 @@ class Referee:
         self.compilations = 0
         self.window_of: list[list[int]] = [[] for _ in range(arms)]  # the number of each block's window
         self.window_of_pair: dict[Contrast, list[int]] = {contrast: [] for contrast in self.contrasts}
+        self.is_device_bound = [False] * arms
         self.warmups: list[Warmup] = []
         self.iterations: list[int] = []
         self.pairs_per_build: dict[Contrast, int] | None = None
@@ -391,12 +393,17 @@ class Referee:
         return sum(count * sum(samples_s) for count, samples_s in blocks)
 
     def undisturbed_blocks(self, arm: int) -> np.ndarray:
-        """Return for each of an arm's blocks whether nothing disturbed its window."""
-        return ~self.windows.disturbed()[self.window_of[arm]]
+        """Return for each of an arm's blocks whether nothing disturbed it."""
+        return self._undisturbed(self.window_of[arm], [arm])
 
     def undisturbed(self, contrast: Contrast) -> np.ndarray:
-        """Return for each of a contrast's pairs whether nothing disturbed its window."""
-        return ~self.windows.disturbed()[self.window_of_pair[contrast]]
+        """Return for each of a contrast's pairs whether nothing disturbed it."""
+        return self._undisturbed(self.window_of_pair[contrast], contrast)
+
+    def _undisturbed(self, windows: Sequence[int], arms: Iterable[int]) -> np.ndarray:
+        """Return for blocks of these arms in these windows whether nothing disturbed them."""
+        of_host = not all(self.is_device_bound[arm] for arm in arms)
+        return ~self.windows.disturbed(of_host=of_host)[windows]
 
     def judgement(self, arm: int, against: int = 0) -> Judgement:
         """Judge an arm against another one, by default the baseline, on the evidence so far."""

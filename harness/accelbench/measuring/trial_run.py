@@ -31,6 +31,7 @@ from accelbench.schema.result import ArmRecord
 from accelbench.schema.storable import plain_numbers
 
 PATIENCE = 3  # an arm may need this many times its budget for the fewest pairs that decide
+DEVICE_BOUND_SHARE = 0.95  # of an iteration in which the device works; what the host adds is hidden or negligible
 BURST_TIMES = 2  # as long as a burst of other work may make a step: one that only seems too slow is read once more
 
 
@@ -110,7 +111,9 @@ class TrialRun:
         before, after = (interference.on_gpus(each, self.windows.gpus) for each in (before, after))
         disturbance, remarks = interference.disturbance(before, after, self.windows.glances)
         of_arms = dict.fromkeys(chain(*(arm_run.remarks for arm_run in self.arm_runs)))
-        disturbance, remarks = disturbance | self.windows.figures(), [*remarks, *self.windows.reasons(), *of_arms]
+        left_out = not self.pairs or not all(all(each.undisturbed) for each in self.pairs.values())
+        of_windows = self.windows.reasons(left_out_pairs=left_out)
+        disturbance, remarks = disturbance | self.windows.figures(), [*remarks, *of_windows, *of_arms]
         if self.plan.visit == 0 and not self.plan.rehearse and self._is_compared():
             for arm_run in self._arms_left():
                 self._price(arm_run)
@@ -265,14 +268,15 @@ class TrialRun:
         if arms_left:
             self._fail_without_baseline()
             self.pairs_per_mean = referee.pairs_per_mean
+            if self.plan.visit == 0 and not self.plan.cold_cache:
+                for index, arm_run in enumerate(arms_left):
+                    self._read_device_clock(arm_run, referee, index)
             self.pairs = self._pairs(referee, arms_left)
             for index, arm_run in enumerate(arms_left):
                 if arm_run.ok:
                     arm_run.keep(referee, index, [each.levels for each in arms_left])
                     self.checks.flag_compilation(arm_run, referee, index)
                     self.checks.flag_unearned_items(arm_run, self.arm_runs[0])
-                    if self.plan.visit == 0 and not self.plan.cold_cache:
-                        self._read_device_clock(arm_run)
             self._flag_idle_baseline(referee)
 
     def _referee(
@@ -355,10 +359,12 @@ class TrialRun:
             with baseline.failing(self.framework), self.spending.charge("checks"):
                 self.checks.flag_idle_baseline(baseline, referee)
 
-    def _read_device_clock(self, arm_run: ArmRun) -> None:
+    def _read_device_clock(self, arm_run: ArmRun, referee: Referee, place: int) -> None:
         self.on_progress(f"{arm_run.name}: device clock")
+        median_s = referee.median_s(place)
         with arm_run.failing(self.framework), self.spending.charge("price passes"):
-            resource_passes.time_on_device(arm_run, self.framework, self.stopwatch)
+            resource_passes.time_on_device(arm_run, self.framework, self.stopwatch, median_s)
+        referee.is_device_bound[place] = (arm_run.device_s or 0.0) >= DEVICE_BOUND_SHARE * median_s
 
     @property
     def _counts_energy(self) -> bool:

@@ -91,8 +91,9 @@ def hide_table(host: Any, config: pytest.Config, trials: Collection[str]) -> Non
 
     ``host`` is pytest-benchmark's session, None if its plugin is switched off. The table stays for other benchmarks.
     """
-    is_asked_for = any(config.getoption(each) not in unset for each, unset in TABLE_OPTIONS.items())
-    if host is None or not host.groups or is_asked_for:
+    if host is None or not host.groups:
+        return
+    if any(config.getoption(each) not in unset for each, unset in TABLE_OPTIONS.items()):
         return
     others = [(name, [each for each in group if each["fullname"] not in trials]) for name, group in host.groups]
     host.groups = [(name, group) for name, group in others if group]

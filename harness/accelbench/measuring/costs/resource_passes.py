@@ -77,19 +77,32 @@ def _gpus(arm_run: ArmRun, framework: Framework) -> frozenset[str]:
 
 
 READINGS = 3
-LONGEST_S = 0.25  # a reading takes up to twelve iterations; of longer ones it would cost more than their timing
+LONGEST_S = 0.5  # the readings take six iterations; of longer ones they would cost more than their timing
 HOLD_TIMES = 1.5  # multiple of the launch time, which varies, for which the stream is held
 LEAST_HOLD_S = 100e-6
 EVENTS_SHARE = 0.1  # of a step by the device's clock; where the events themselves take more, that is said
+# The queue of a CUDA stream holds about a thousand launches, and the host waits while it is full. So some launches of a
+# longer step follow while the device is at work. It does not run out of work if most of the step is left after them.
+BACKLOG_SHARE = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceReading:
-    """One iteration: the time of its launch, and the time for which other streams continued after the current one."""
+    """One iteration on a device.
+
+    ``launch_s`` are the seconds until all of it was launched, ``left_s`` those until it was done, from then on.
+    ``beyond_s`` are those for which other streams continued after the current one.
+    """
 
     span: DeviceSpan
     launch_s: float
+    left_s: float
     beyond_s: float
+
+    @property
+    def is_backlogged(self) -> bool:
+        """Whether the device never waited for a launch."""
+        return self.span.queued or self.left_s >= BACKLOG_SHARE * self.span.device_s
 
 
 @dataclass(frozen=True)
@@ -119,14 +132,19 @@ class DeviceClock:
             return None
         ended_s = clock()
         self.stopwatch.synchronize()
-        return DeviceReading(span=span, launch_s=launched_s[0] - start_s, beyond_s=clock() - ended_s)
+        (launched_at_s,) = launched_s
+        return DeviceReading(
+            span=span, launch_s=launched_at_s - start_s, left_s=ended_s - launched_at_s, beyond_s=clock() - ended_s
+        )
 
 
-def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) -> None:
-    """Time an iteration of a timed arm by its device's clock, and flag work that its stream does not wait for."""
-    timing = arm_run.timing
+def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch, median_s: float) -> None:
+    """Time an iteration by its device's clock, and flag work that its stream does not wait for.
+
+    ``median_s`` is the time of an iteration by the wall clock.
+    """
     device = accelerator(arm_run.label, arm_run.placement) if arm_run.placement else None
-    if timing is None or device is None or timing.median_s > LONGEST_S:
+    if device is None or median_s > LONGEST_S:
         return
     clock = DeviceClock(arm_run.built, framework, stopwatch, device)
     with arm_run.built.enter():
@@ -134,20 +152,20 @@ def time_on_device(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) 
         if not unheld:
             return
         beyond_s = min(reading.beyond_s for reading in unheld)
-        if beyond_s > max(LATE_S, LATE_SHARE * timing.median_s):
+        if beyond_s > max(LATE_S, LATE_SHARE * median_s):
             arm_run.flags.append(reason("works-beside-stream", beyond_s=beyond_s))
             return
         held_s = LEAST_HOLD_S + HOLD_TIMES * median(reading.launch_s for reading in unheld)
-        device_s = _queued_s(clock.readings(held_s))
+        device_s = _backlogged_s(clock.readings(held_s))
     if device_s is None:
         return
-    events_s = _queued_s(replace(clock, arm=Arm(step=nothing)).readings(LEAST_HOLD_S))
-    arm_run.timing = replace(timing, device_s=device_s, events_s=events_s)
+    events_s = _backlogged_s(replace(clock, arm=Arm(step=nothing)).readings(LEAST_HOLD_S))
+    arm_run.device_s, arm_run.events_s = device_s, events_s
     if events_s is not None and events_s > EVENTS_SHARE * device_s:
         arm_run.flags.append(reason("events-cost", events_s=events_s, device_s=device_s, share=events_s / device_s))
 
 
-def _queued_s(readings: Sequence[DeviceReading]) -> float | None:
-    """Return the median of the readings that were launched before the device began, None unless most of them were."""
-    queued_s = [reading.span.device_s for reading in readings if reading.span.queued]
-    return median(queued_s) if len(queued_s) > READINGS / 2 else None
+def _backlogged_s(readings: Sequence[DeviceReading]) -> float | None:
+    """Return the median of the readings in which the device never waited for a launch, None if these are not most."""
+    spans_s = [reading.span.device_s for reading in readings if reading.is_backlogged]
+    return median(spans_s) if len(spans_s) > READINGS / 2 else None
