@@ -89,6 +89,13 @@ def test_an_accelerator_that_saves_time_while_the_program_does_not_waits_for_the
     assert "It starts 800 kernels in place of 400" in text
 
 
+def test_a_program_whose_accelerator_waits_most_of_the_time_is_bound_by_its_host_however_little_it_saves():
+    before = profiled(4.89e-3, operators={"addmm": (297e-6, 14)}, device_s=330e-6, kernels=75)
+    after = profiled(5.68e-3, operators={"addmm": (216e-6, 14), "_to_copy": (601e-6, 80)}, device_s=267e-6, kernels=104)
+    text = reasons_as_text(reasons(before, after, speedup=0.82))
+    assert "The host binds: with and without it, the accelerator waits for more than 93 % of the time" in text
+
+
 def test_an_accelerator_that_saves_as_much_as_the_program_does_not_wait():
     before = profiled(0.010, operators={"mm": (0.006, 10)}, device_s=0.0091, kernels=400)
     after = profiled(0.006, operators={"mm": (0.003, 10)}, device_s=0.0052, kernels=400)

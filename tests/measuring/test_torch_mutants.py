@@ -94,14 +94,13 @@ def test_a_missing_synchronise_on_cuda_is_named() -> None:
         def synchronize(self) -> None:
             """Return before the device has finished."""
 
-    arm = measure(lambda _: product("cuda:0", step=_long_step()), Unsynchronised())
+    factor = torch.randn(4096, 4096, device="cuda:0") / 64
+    arm = measure(lambda _: product("cuda:0", step=_long_step(factor), inputs=lambda: factor), Unsynchronised())
     assert arm.outcome == "wrong-work"
     assert "a synchronise is missing" in str(arm.reason)
 
 
-def _long_step() -> Callable[[], torch.Tensor]:
-    factor = torch.randn(4096, 4096, device="cuda:0") / 64
-
+def _long_step(factor: torch.Tensor) -> Callable[[], torch.Tensor]:
     def step() -> torch.Tensor:
         output = factor
         for _ in range(20):

@@ -13,12 +13,13 @@ from accelbench.explain.profile import Profile
 from accelbench.explained_run import CHANGE_HEADINGS, list_change_cells
 from accelbench.schema.run_explanation import OperatorChange
 from accelbench.text import format_table, join_names, join_sentences, list_some
-from accelbench.units import count, plural, seconds, speedup
+from accelbench.units import count, percent, plural, seconds, speedup
 
 LISTED = 10  # operators
 CASTS = ("_to_copy", "copy_")
 NAMED_SHARE = 0.02  # of the time, from which a difference is worth a word
 MANY_FAULTS, FAULTS_TIMES = 100, 2
+MOSTLY = 0.5  # of the time in which an accelerator waits, from which what the host does decides
 SHOWN = 3
 SLOW_START = 2.0  # times a later iteration
 
@@ -140,7 +141,10 @@ def _compare_clocks(reasons: TechniqueExplanation) -> Iterator[str]:
     wall = f"{seconds(before.seconds)} → {seconds(wall_s)}"
     yield f"the accelerator is busy for {change} of {wall} per iteration"
     saved_s, least_s = before.device_s - device_s, NAMED_SHARE * before.seconds
-    if saved_s > least_s and before.seconds - wall_s < saved_s / 2:
+    waits = 1 - max(before.device_s / before.seconds, device_s / wall_s)
+    if waits > MOSTLY:
+        yield f"the host binds: with and without it, the accelerator waits for more than {percent(waits)} of the time"
+    elif saved_s > least_s and before.seconds - wall_s < saved_s / 2:
         yield "the host binds: it starts kernels no faster than before, so the accelerator waits for it"
     if before.kernels and after.kernels and not 0.9 < scale * after.kernels / before.kernels < 1.1:
         yield f"it starts {plural(round(scale * after.kernels), 'kernel')} in place of {count(round(before.kernels))}"

@@ -314,7 +314,8 @@ def _count_profiled(run: Callable[[], object]) -> int:
     activities = torch.profiler.supported_activities() - {torch.profiler.ProfilerActivity.CPU}
     if not activities:
         return 0
-    with torch.profiler.profile(activities=activities) as profile:
+    # A session has one cycle, so nothing accumulates; but without ``acc_events`` PyTorch 2.11 warns that nothing does.
+    with torch.profiler.profile(activities=activities, acc_events=True) as profile:
         run()
         torch.ones(1, device=_accelerators()[0])
         framework.synchronize()
