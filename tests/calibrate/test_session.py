@@ -117,6 +117,18 @@ def test_an_accelerator_that_is_missing_is_named_once():
     assert session.records == []
 
 
+def refuse_slow_step():
+    raise BadInput("the baseline 'baseline' has no speed: one step takes 194 ms")
+
+
+def test_a_comparison_that_a_busy_machine_makes_too_slow_does_not_lose_the_others():
+    with open_session("example-2c-8g") as session:
+        session.run(in_worker(refuse_slow_step))
+        session.run(in_worker(comparisons.measure_timer))
+    assert session.not_measured == ["the baseline 'baseline' has no speed: one step takes 194 ms"]
+    assert len(session.of(Timer)) == 1
+
+
 def planned_calls(tasks, name):
     """Return the first argument and the keywords of every planned call of a function of that name."""
     measures = [task.measure for task in tasks if isinstance(task.measure, partial)]

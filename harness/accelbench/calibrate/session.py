@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle, islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from joblib import cpu_count
 
@@ -99,17 +99,20 @@ class CalibrationSession:
     def run(self, task: Task) -> None:
         """Measure a task and add its records, or why it cannot be measured."""
         before = self.states.read() if self.states else MachineState()
-        if task.framework:
-            records = self._call(task.framework, task.measure)
-        else:
-            try:
-                records, configuration = task.measure()
-            except Unavailable as error:
-                if str(error) not in self.not_measured:
-                    self.not_measured.append(str(error))
-                return
-            self.configuration |= configuration
+        try:
+            records = self._measure(task)
+        except (Unavailable, BadInput) as error:  # such as a step that a busy machine makes too slow for its budget
+            if str(error) not in self.not_measured:
+                self.not_measured.append(str(error))
+            return
         self.records += [self._note_cores(record, before) for record in records]
+
+    def _measure(self, task: Task) -> list[Record]:
+        if task.framework:
+            return self._call(task.framework, task.measure)
+        records, configuration = task.measure()
+        self.configuration |= configuration
+        return cast(list[Record], records)
 
     def _note_cores(self, record: Record, before: MachineState) -> Record:
         """Return a comparison with how far apart the cores lay; any other record as it is."""
