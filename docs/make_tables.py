@@ -1,10 +1,10 @@
 """Write every table of numbers in README.md and docs/: `python docs/make_tables.py`, or `tox -e docs`.
 
 A table stands between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``. A function of this file makes its lines. The
-numbers come from committed results, through the commands that users have: from the newest committed run named quick,
-whose report is rendered into ``reports/quick`` first, and from the newest committed certificate of its machine. The
-JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit status is 1 if a page is
-out of date.
+numbers come from committed results, through the commands that users have: from the newest committed runs named quick
+and h200, whose reports are rendered into ``reports/`` first, and from the newest committed certificate of the machine
+of the quick run. The JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit
+status is 1 if a page is out of date.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,28 +36,44 @@ from accelbench.report.machine import describe_machine
 from accelbench.schema.result import KEY, Environment, Run
 
 CHECKOUT = Path(__file__).parent.parent
-REPORT = "reports/quick"
+REPORTS = CHECKOUT / "reports"
 DRAFTS = CHECKOUT / ".tox" / "docs-report"
-DRAFT = DRAFTS / "quick"
+QUICK, GPU = "quick", "h200"  # the names of published runs
 SCHEMA = "docs/reference/result.schema.json"
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 LOADS = {False: "the other core idle", True: "beside a busy process"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 
-# The README's rows, by test, level and what the row is called: gains, losses, no difference and no decision.
+# The README's rows, by test, level and what the row is called: gains and losses.
 FIRST_SCREEN = (
     ("test_batch_size[cnn-train]", "batch-size 32", "batch size 1 → 32"),
     ("test_mixed_precision[bert-train]", "amp bf16", "float32 → bfloat16"),
-    ("test_mixed_precision[resnet18-train]", "amp bf16", "float32 → bfloat16"),
     ("test_mixed_precision[mlp-train]", "amp fp16", "float32 → float16"),
-    ("test_precision_and_layout[cnn-train]", "amp bf16, memory-format channels-last", "bfloat16 and channels-last"),
     ("test_compile[chain-torch]", "compile default", "eager → `torch.compile`"),
     ("test_workers[image-loading]", "workers 2", "loader workers 0 → 2"),
     ("test_cache", "cache memory", "`tf.data` cache off → memory"),
     ("test_xla[cnn-train-keras]", "xla jit-compile", "XLA off → on"),
-    ("test_numpy_threads[matrix-product-1000000]", "threads all", "threads 1 → 2"),
     ("test_expression_compiler[polynomial-1000000]", "expression-compiler numba", "NumPy → Numba"),
     ("test_expression_compiler[elementwise-chain-1000000]", "expression-compiler numba", "NumPy → Numba"),
+)
+# The rows of a GPU: the test, the level, and what the row is called.
+BERT, RESNET = "BERT-base, 64 × 128 tokens", "ResNet-50"
+ON_GPU = (
+    ("test_mixed_precision[bert-train]", "amp bf16", f"{BERT}: bfloat16"),
+    ("test_mixed_precision[bert-train]", "amp fp16", f"{BERT}: float16"),
+    ("test_mixed_precision_searched", "amp fp16", f"{RESNET}, batch 128, cuDNN's search: float16"),
+    (
+        "test_precision_layout_and_large_batch",
+        "amp bf16, memory-format channels-last, batch-size 256",
+        f"{RESNET}, batch 32: bfloat16, channels-last, batch 256",
+    ),
+)
+# What others published for an H200: what was measured, their figure, whose it is, and the test and level beside it.
+LAMBDA = "[Lambda](https://github.com/lambdal/deeplearning-benchmark), one H200"
+PUBLISHED = (
+    ("ResNet-50 training, AMP, NCHW", 3079.0, "images/s", LAMBDA, "test_mixed_precision_searched", "amp fp16"),
+    ("BERT-base training, AMP", 1.81, "×", LAMBDA, "test_mixed_precision[bert-train]", "amp fp16"),
+    ("BERT-large training, AMP", 1.93, "×", LAMBDA, "test_mixed_precision[bert-large-train]", "amp fp16"),
 )
 
 
@@ -68,16 +85,33 @@ class CommittedRun:
     findings: dict[str, Any]
     effects: list[dict[str, str]]
 
+    @property
+    def name(self) -> str:
+        """Its name, which is that of its report."""
+        return self.path.stem.partition("_")[2]
+
+    @property
+    def effect_of(self) -> dict[tuple[str, str], dict[str, str]]:
+        """The rows of its effects by test and level."""
+        return {(row["trial"].partition("::")[2], row["level"]): row for row in self.effects}
+
+    def find(self, test: str, level: str) -> dict[str, str]:
+        """Return the row of an effect that a table shows."""
+        if (test, level) not in self.effect_of:
+            sys.exit(f"{self.path}: no effect of {level} in {test}; choose another row in {__file__}")
+        return self.effect_of[test, level]
+
     def origin(self, what: str, page: Path) -> str:
         """Return a line on where numbers come from."""
         document = json.loads(self.path.read_text())
         machine = describe_machine(msgspec.convert(document[KEY]["environment"], Environment).identity)
         return (
             f"{what} on {document['datetime'][:10]}, on {machine}: [result file]({_link(self.path, page)}), "
-            f"[report]({_link(CHECKOUT / REPORT / 'summary.md', page)})."
+            f"[report]({_link(REPORTS / self.name / 'summary.md', page)})."
         )
 
 
+@cache
 def render(path: Path) -> CommittedRun:
     """Render the report of a run into a folder of ``DRAFTS``, by its name."""
     draft = DRAFTS / path.stem.partition("_")[2]
@@ -90,36 +124,72 @@ def render(path: Path) -> CommittedRun:
 
 def quick_run(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield the README's table: chosen effects of one run, gains and losses, and where they come from."""
-    effects = {(row["trial"].partition("::")[2], row["level"]): row for row in run.effects}
     yield "| technique | workload | speedup | interval | verdict | price |"
     yield "|---|---|---|---|---|---|"
     for test, level, label in FIRST_SCREEN:
-        if (test, level) not in effects:
-            sys.exit(f"{run.path}: no effect of {level} in {test}; choose another row in FIRST_SCREEN of {__file__}")
-        row = effects[test, level]
+        row = run.find(test, level)
         options = re.sub(r"\d+", lambda number: f"{int(number[0]):,}", row["problem"])
         workload = ", ".join(filter(None, (row["workload"], options)))
-        low, high = float(row["low"]), float(row["high"] or "inf")
-        yield _row(
-            label, workload, units.speedup(float(row["speedup"])), units.interval(low, high),
-            f"{GLYPHS[row['verdict']]} {row['verdict']}", _price(row),
-        )  # fmt: skip
+        yield _row(label, workload, *_effect_cells(row), _price(row))
     yield ""
     yield run.origin("Measured by `tox -e quick`", page)
 
 
-def picture(page: Path, _: CommittedRun) -> Iterator[str]:
-    """Yield the README's picture: what pays most on the machine of the quick run, and what slows down most."""
-    card = CHECKOUT / REPORT / "card.svg"
-    yield f"![What pays most on one machine, and what slows down most, with intervals.]({_link(card, page)})"
+def gpu_run(page: Path, _: CommittedRun) -> Iterator[str]:
+    """Yield the README's table of a GPU."""
+    run = render(_newest_run(GPU))
+    yield "| training on a GPU, in place of float32 | speedup | interval | verdict | per second | of the peak |"
+    yield "|---|---|---|---|---|---|"
+    for test, level, label in ON_GPU:
+        row = run.find(test, level)
+        yield _row(label, *_effect_cells(row), _throughput(row), units.percent(float(row["share"])))
+    yield ""
+    yield run.origin("Measured", page)
+
+
+def public_figures(*_: object) -> Iterator[str]:
+    """Yield what others published for a GPU beside what the published run measured there."""
+    run = render(_newest_run(GPU))
+    yield "| what | theirs | whose | measured here | share |"
+    yield "|---|---|---|---|---|"
+    for what, figure, unit, whose, test, level in PUBLISHED:
+        row = run.effect_of.get((test, level))
+        theirs = f"{figure:,.0f} {unit}" if unit != "×" else units.speedup(figure)
+        if row is None:
+            yield _row(what, theirs, whose, f"not yet: `{test}`", "")
+            continue
+        is_ratio = unit == "×"
+        here = units.ratio(*_ends(row)) if is_ratio else _throughput(row)
+        share = float(row["speedup" if is_ratio else "items_per_s"]) / figure
+        yield _row(what, theirs, whose, f"{here}: `{test}`, {level}", f"{units.significant(share, 2)}×")
+
+
+def gpu_costs(*_: object) -> Iterator[str]:
+    """Yield where the seconds of each trial on a GPU went."""
+    trials = json.loads(render(_newest_run(GPU)).path.read_text())[KEY]["trials"]
+    kinds = ("framework import", "build", "cold calls", "price passes", "timed blocks")
+    yield _row("trial", "arms", "in all", *kinds, "other")
+    yield _row(*["---"] * (4 + len(kinds)))
+    for trial in trials:
+        if spent_s := trial["spent_s"]:
+            named = [spent_s.get(kind, 0.0) for kind in kinds]
+            shown = map(units.seconds, (sum(spent_s.values()), *named, sum(spent_s.values()) - sum(named)))
+            yield _row(f"`{trial['id'].partition('::')[2]}`", str(len(trial["arms"])), *shown)
+
+
+def gpu_bundle(page: Path, _: CommittedRun) -> Iterator[str]:
+    """Yield what each technique of the ResNet-50 bundle brings on a GPU."""
+    yield from _bundle(page, render(_newest_run(GPU)), "test_precision_layout_and_large_batch", "Training of ResNet-50")
 
 
 def bundle(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield what each technique of a bundle brings alone, on average and on top of the others."""
-    (attribution,) = (
-        each for each in run.findings["attributions"] if each["trial"].endswith("test_precision_layout_and_batch")
-    )
-    yield run.origin("Training of a small CNN", page)
+    yield from _bundle(page, run, "test_precision_layout_and_batch", "Training of a small CNN")
+
+
+def _bundle(page: Path, run: CommittedRun, test: str, what: str) -> Iterator[str]:
+    (attribution,) = (each for each in run.findings["attributions"] if each["trial"].endswith(test))
+    yield run.origin(what, page)
     yield ""
     yield "| technique | alone | on average | on top of the others |"
     yield "|---|---|---|---|"
@@ -129,7 +199,7 @@ def bundle(page: Path, run: CommittedRun) -> Iterator[str]:
     yield ""
     yield _picture(
         "What each technique brings alone, on average and on top of the others; and how they interact.",
-        "attribution-amp-memory-format-batch-size-cnn-train.svg", page,
+        "attribution-amp-memory-format-batch-size-*.svg", page, run,
     )  # fmt: skip
 
 
@@ -149,7 +219,7 @@ def ladder(page: Path, run: CommittedRun) -> Iterator[str]:
             f"{GLYPHS[verdict]} {verdict}",
         )
     yield ""
-    yield _picture("Each rung over the start, and over the rung below.", "ladder-*-chain.svg", page)
+    yield _picture("Each rung over the start, and over the rung below.", "ladder-*-chain.svg", page, run)
 
 
 def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
@@ -182,9 +252,13 @@ def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
 
 
 def claims_of_articles(_: Path, run: CommittedRun) -> Iterator[str]:
-    """Yield the articles' claims, held against what was measured on a CPU; no run on a GPU is published yet."""
+    """Yield the articles' claims, held against what was measured on a CPU and on a GPU."""
     accuracy = [render(path) for path in sorted(CHECKOUT.glob("results/*/*_accuracy.json"))]
-    yield from claims([PublishedRun(each.effects, each.findings) for each in (run, *accuracy)], [])
+    on_cpu, on_gpu = (
+        [PublishedRun(each.effects, each.findings) for each in runs]
+        for runs in ((run, *accuracy), (render(_newest_run(GPU)),))
+    )
+    yield from claims(on_cpu, on_gpu)
 
 
 def techniques(*_: object) -> Iterator[str]:
@@ -218,7 +292,10 @@ def commands(*_: object) -> Iterator[str]:
 
 TABLES: dict[str, Callable[[Path, CommittedRun], Iterable[str]]] = {
     "quick-run": quick_run,
-    "picture": picture,
+    "gpu-run": gpu_run,
+    "public-figures": public_figures,
+    "gpu-bundle": gpu_bundle,
+    "gpu-costs": gpu_costs,
     "bundle": bundle,
     "ladder": ladder,
     "certificate": certificate,
@@ -259,7 +336,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a page is out of date")
     check = parser.parse_args().check
-    run = render(_newest("results/*/*_quick.json"))
+    run = render(_newest_run(QUICK))
     made = {
         page: MARKED.sub(lambda marked, page=page: _fill(marked, page, run), page.read_text())
         for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
@@ -274,8 +351,9 @@ def main() -> None:
         sys.exit(bool(stale))
     for page in stale:
         page.write_text(made[page])
-    shutil.rmtree(CHECKOUT / REPORT, ignore_errors=True)  # or what an earlier version drew would stay
-    shutil.copytree(DRAFT, CHECKOUT / REPORT)
+    for name in (QUICK, GPU):
+        shutil.rmtree(REPORTS / name, ignore_errors=True)  # or what an earlier version drew would stay
+        shutil.copytree(DRAFTS / name, REPORTS / name)
 
 
 def _fill(marked: re.Match[str], page: Path, run: CommittedRun) -> str:
@@ -283,6 +361,10 @@ def _fill(marked: re.Match[str], page: Path, run: CommittedRun) -> str:
     if marked[2] not in TABLES:
         return marked[0]
     return "\n".join([marked[1].rstrip(), *TABLES[marked[2]](page, run), marked[3]])
+
+
+def _newest_run(name: str) -> Path:
+    return _newest(f"results/*/*_{name}.json")
 
 
 def _newest(pattern: str) -> Path:
@@ -295,17 +377,33 @@ def _newest(pattern: str) -> Path:
     return max(files, key=lambda path: str(files[path].get("datetime") or files[path]["created"]))
 
 
-def _picture(text: str, pattern: str, page: Path) -> str:
-    """Return the figure of the report whose name matches."""
-    found = sorted(path.name for path in (DRAFT / "figures").glob(pattern))
+def _picture(text: str, pattern: str, page: Path, run: CommittedRun) -> str:
+    """Return the figure of a run's report whose name matches."""
+    drafts = DRAFTS / run.name / "figures"
+    found = sorted(path.name for path in drafts.glob(pattern))
     if len(found) != 1:
-        sys.exit(f"{DRAFT}: expected one figure named {pattern}, found {', '.join(found) or 'none'}")
-    return f"![{text}]({_link(CHECKOUT / REPORT / 'figures' / found[0], page)})"
+        sys.exit(f"{drafts}: expected one figure named {pattern}, found {', '.join(found) or 'none'}")
+    return f"![{text}]({_link(REPORTS / run.name / 'figures' / found[0], page)})"
 
 
 def _link(path: Path, page: Path) -> str:
     """Return the link from a page to a file of the checkout."""
     return Path(os.path.relpath(path, page.parent)).as_posix()
+
+
+def _ends(row: dict[str, str]) -> tuple[float, float, float]:
+    """Return an effect's speedup and the ends of its interval."""
+    return float(row["speedup"]), float(row["low"]), float(row["high"] or "inf")
+
+
+def _effect_cells(row: dict[str, str]) -> tuple[str, str, str]:
+    """Return an effect's speedup, interval and verdict."""
+    speedup, low, high = _ends(row)
+    return units.speedup(speedup), units.interval(low, high), f"{GLYPHS[row['verdict']]} {row['verdict']}"
+
+
+def _throughput(row: dict[str, str]) -> str:
+    return f"{float(row['items_per_s']):,.0f} {row['unit']}s"
 
 
 def _price(row: dict[str, str]) -> str:

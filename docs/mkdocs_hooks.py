@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 CHECKOUT = Path(__file__).parent.parent
-REPORT = "reports/quick"
+REPORTS = {"reports/quick": "report", "reports/h200": "report_h200"}  # folder of the repository -> folder of the site
 PAGES = {  # file of the repository -> page of the site
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "reference/benchmarks.md",
@@ -24,10 +24,10 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]*)(#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the repository's folders, and the example report with its figures."""
+    """Add the pages of the repository's folders, and the published reports with their figures."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(CHECKOUT / source)))
-    for path in sorted((CHECKOUT / REPORT).rglob("*.*")):
+    for path in sorted(path for report in REPORTS for path in (CHECKOUT / report).rglob("*.*")):
         if path.suffix != ".md":
             place = _place_of(path.relative_to(CHECKOUT).as_posix())
             files.append(File.generated(config, place, abs_src_path=str(path)))
@@ -54,8 +54,9 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
 
 def _place_of(path: str) -> str:
     """Return the place in the site of a file of the repository; the page stands for its summary."""
-    if path == f"{REPORT}/summary.md":
-        return "report/index.html"
-    if path.startswith(f"{REPORT}/"):
-        return f"report/{path.removeprefix(f'{REPORT}/')}"
+    for report, folder in REPORTS.items():
+        if path == f"{report}/summary.md":
+            return f"{folder}/index.html"
+        if path.startswith(f"{report}/"):
+            return f"{folder}/{path.removeprefix(f'{report}/')}"
     return PAGES.get(path, path.removeprefix("docs/"))
