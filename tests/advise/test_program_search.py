@@ -2,6 +2,7 @@
 
 import math
 import random
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from accelbench.advise.observations import Observation
 from accelbench.advise.program_search import Iteration, find_whether_it_pays, times_to_decide
 from accelbench.advise.search import Limits
 from accelbench.advise.space import SearchSpace
+from accelbench.advise.time_limit import TimeLimit
 from accelbench.core import AS_IS
 from accelbench.errors import Unavailable
 from accelbench.measuring.statistics import Judgement
@@ -312,6 +314,32 @@ def test_a_budget_with_time_for_nothing_is_not_spent_on_the_program_again_and_ag
     surface = Surface(PROGRAM, speedup, seed=0, step_s=0.7)
     surface.program_search(30.0, judge=judge).run()
     assert looks == [1, 1]
+
+
+def interrupt_comparisons(surface):
+    """Return a judge during whose first comparison the time is up."""
+
+    def judge(configurations, look_s, patience_s):
+        if len(configurations) > 1:
+            time.sleep(60)  # the signal ends it
+        return surface.judge(configurations, look_s, patience_s)
+
+    return judge
+
+
+def test_a_time_that_is_up_in_the_first_comparison_leaves_the_program_as_it_is_and_names_what_it_takes():
+    surface = Surface(PROGRAM, speedup, seed=0)
+    search = surface.program_search(60.0, judge=interrupt_comparisons(surface))
+    with TimeLimit(0.2), pytest.raises(KeyboardInterrupt):
+        search.run()
+    assert search.answer_so_far() == PROGRAM.baseline
+    assert all(each.reason == "no time to try it" and each.needed_s > 0 for each in search.list_alone())
+
+
+def test_a_time_that_is_up_before_the_program_was_measured_gives_no_answer():
+    search = Surface(PROGRAM, speedup, seed=0).program_search(20.0)
+    with pytest.raises(Unavailable, match=r"^the budget of 20 s was over before there was an answer; .* --budget 60s$"):
+        search.answer_so_far()
 
 
 def test_one_answer_by_the_fewest_pairs_is_better_than_none():

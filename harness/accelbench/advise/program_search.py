@@ -24,6 +24,7 @@ from accelbench.advise.search import (
 )
 from accelbench.advise.space import Configuration, SearchSpace
 from accelbench.advise.time_limit import TimeLimit
+from accelbench.errors import Unavailable
 from accelbench.measuring.statistics import Judgement, fewest_pairs
 from accelbench.schema.verdict import NEGLIGIBLE
 from accelbench.units import minutes, plural
@@ -188,6 +189,21 @@ class ProgramSearch(Search):
         is_alone = len(self.space.changes(configuration)) == 1
         return self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=NOISE, every_trial=is_alone)
 
+    def answer_so_far(self) -> Configuration:
+        """Return the best of what was compared before the time was up, and note what the rest needs.
+
+        Raises:
+            Unavailable: the program as it stands was not measured, or nothing was looked for that may speak against it.
+        """
+        looks = self.observations.first_looks
+        if not looks or self.find_objection is not None:
+            raise Unavailable(
+                f"the budget of {minutes(self.budget_s)} was over before there was an answer; give it more time, such "
+                f"as --budget {round(3 * self.budget_s)}s"
+            )
+        self.untried |= {each: self._predict_alone_s(each) for each in self.space.alone() if each not in looks}
+        return self._choose_simplest()
+
     def list_alone(self) -> list[Alone]:
         """Return what every technique alone does to the program, the techniques in their order."""
         return [self._describe(each) for each in sorted(self.space.alone(), key=self._place)]
@@ -306,9 +322,13 @@ class ProgramSearch(Search):
                 is_costed = True
             else:
                 group = [left[0]]
-                shared = (1 + 1 / MAX_CANDIDATES) / 2  # a group is timed beside one baseline
-                self.untried[left[0]] = shared * self._predict_s(group, self._least_look_s(group))
+                self.untried[left[0]] = self._predict_alone_s(left[0])
             left = [each for each in left if each not in group]
+
+    def _predict_alone_s(self, configuration: Configuration) -> float:
+        """Return the seconds that a technique alone takes in a group, which is timed beside one baseline."""
+        shared = (1 + 1 / MAX_CANDIDATES) / 2
+        return shared * self._predict_s([configuration], self._least_look_s([configuration]))
 
     def _kind(self, configuration: Configuration) -> tuple[bool, bool]:
         """Return what configurations of one trial have in common: how they start, and which iteration shows them."""

@@ -39,7 +39,6 @@ from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import WorkerLostError
-from accelbench.units import minutes
 
 LONGEST = 1.15  # times the budget of a user's program, after which a search is cut short
 
@@ -171,7 +170,7 @@ def _run(search: Search, start_s: float) -> Configuration:
     """Run a search, that for a program no longer than its time: what is under way then is not waited for.
 
     Raises:
-        Unavailable: the time was up before anything was compared.
+        Unavailable: the time was up before there was an answer.
     """
     if not isinstance(search, ProgramSearch):
         return search.run()
@@ -181,11 +180,7 @@ def _run(search: Search, start_s: float) -> Configuration:
         except KeyboardInterrupt:
             if not limit.is_over:
                 raise
-            budget = minutes(search.budget_s)
-            raise Unavailable(
-                f"the budget of {budget} was over before anything was compared with your program; give it more time, "
-                f"such as --budget {round(3 * search.budget_s)}s"
-            ) from None
+            best = search.answer_so_far()
     if limit.is_over:
         search.interrupted, search.is_cut_short = False, True
     return best
