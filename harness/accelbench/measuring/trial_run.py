@@ -270,7 +270,8 @@ class TrialRun:
             self.pairs_per_mean = referee.pairs_per_mean
             if self.plan.visit == 0 and not self.plan.cold_cache:
                 for index, arm_run in enumerate(arms_left):
-                    self._read_device_clock(arm_run, referee, index)
+                    if arm_run.ok:
+                        self._read_device_clock(arm_run, referee, index)
             self.pairs = self._pairs(referee, arms_left)
             for index, arm_run in enumerate(arms_left):
                 if arm_run.ok:
