@@ -129,6 +129,12 @@ def test_a_comparison_that_a_busy_machine_makes_too_slow_does_not_lose_the_other
     assert len(session.of(Timer)) == 1
 
 
+def test_a_calibration_in_which_every_comparison_is_refused_has_no_certificate(plan):
+    plan(refuse_slow_step, refuse_slow_step)
+    with pytest.raises(Unavailable, match=r"^nothing could be compared: the baseline 'baseline' has no speed"):
+        calibrate(quiet())
+
+
 def planned_calls(tasks, name):
     """Return the first argument and the keywords of every planned call of a function of that name."""
     measures = [task.measure for task in tasks if isinstance(task.measure, partial)]

@@ -232,7 +232,7 @@ def calibrate(
 
     Raises:
         BadInput: a framework has an unknown name.
-        Unavailable: a framework is not installed.
+        Unavailable: a framework is not installed, or nothing could be compared.
         KeyboardInterrupt: Ctrl-C before anything was compared.
     """
     chosen = _choose_frameworks(frameworks)
@@ -244,6 +244,8 @@ def calibrate(
         start = time.monotonic()
         schedule = {load: plan_tasks(extent, chosen, load) for load in loads}
         interrupted = _run_tasks(session, schedule, progress)
+    if session.not_measured and not session.of(KnownComparison):
+        raise Unavailable(f"nothing could be compared: {session.not_measured[0]}")
     plan = Plan()
     return Certificate(
         schema_version=SCHEMA_VERSION,
