@@ -316,20 +316,14 @@ def test_a_budget_with_time_for_nothing_is_not_spent_on_the_program_again_and_ag
     assert looks == [1, 1]
 
 
-def interrupt_comparisons(surface):
-    """Return a judge during whose first comparison the time is up."""
-
+def test_a_time_that_is_up_in_the_first_comparison_leaves_the_program_as_it_is_and_names_what_it_takes():
     def judge(configurations, look_s, patience_s):
         if len(configurations) > 1:
             time.sleep(60)  # the signal ends it
         return surface.judge(configurations, look_s, patience_s)
 
-    return judge
-
-
-def test_a_time_that_is_up_in_the_first_comparison_leaves_the_program_as_it_is_and_names_what_it_takes():
     surface = Surface(PROGRAM, speedup, seed=0)
-    search = surface.program_search(60.0, judge=interrupt_comparisons(surface))
+    search = surface.program_search(60.0, judge=judge)
     with TimeLimit(0.2), pytest.raises(KeyboardInterrupt):
         search.run()
     assert search.answer_so_far() == PROGRAM.baseline
