@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,15 +44,18 @@ GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 LOADS = {False: "the other core idle", True: "beside a busy process"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 
-# The README's rows, by test, level and what the row is called: gains and losses.
+# The README's rows, by test, level and what the row is called: gains, losses, no difference and no decision.
 FIRST_SCREEN = (
     ("test_batch_size[cnn-train]", "batch-size 32", "batch size 1 → 32"),
     ("test_mixed_precision[bert-train]", "amp bf16", "float32 → bfloat16"),
+    ("test_mixed_precision[resnet18-train]", "amp bf16", "float32 → bfloat16"),
     ("test_mixed_precision[mlp-train]", "amp fp16", "float32 → float16"),
+    ("test_precision_and_layout[cnn-train]", "amp bf16, memory-format channels-last", "bfloat16 and channels-last"),
     ("test_compile[chain-torch]", "compile default", "eager → `torch.compile`"),
     ("test_workers[image-loading]", "workers 2", "loader workers 0 → 2"),
     ("test_cache", "cache memory", "`tf.data` cache off → memory"),
     ("test_xla[cnn-train-keras]", "xla jit-compile", "XLA off → on"),
+    ("test_numpy_threads[matrix-product-1000000]", "threads all", "threads 1 → 2"),
     ("test_expression_compiler[polynomial-1000000]", "expression-compiler numba", "NumPy → Numba"),
     ("test_expression_compiler[elementwise-chain-1000000]", "expression-compiler numba", "NumPy → Numba"),
 )
@@ -88,9 +91,9 @@ class CommittedRun:
     @property
     def name(self) -> str:
         """Its name, which is that of its report."""
-        return self.path.stem.partition("_")[2]
+        return _name_of(self.path)
 
-    @property
+    @cached_property
     def effect_of(self) -> dict[tuple[str, str], dict[str, str]]:
         """The rows of its effects by test and level."""
         return {(row["trial"].partition("::")[2], row["level"]): row for row in self.effects}
@@ -112,9 +115,14 @@ class CommittedRun:
 
 
 @cache
+def published(name: str) -> CommittedRun:
+    """Render the report of the newest committed run of this name."""
+    return render(_newest(f"results/*/*_{name}.json"))
+
+
 def render(path: Path) -> CommittedRun:
     """Render the report of a run into a folder of ``DRAFTS``, by its name."""
-    draft = DRAFTS / path.stem.partition("_")[2]
+    draft = DRAFTS / _name_of(path)
     shutil.rmtree(draft, ignore_errors=True)
     command = [sys.executable, "-m", "accelbench", "report", str(path), "--json", "--output", str(DRAFTS)]
     printed = subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE).stdout
@@ -137,7 +145,7 @@ def quick_run(page: Path, run: CommittedRun) -> Iterator[str]:
 
 def gpu_run(page: Path, _: CommittedRun) -> Iterator[str]:
     """Yield the README's table of a GPU."""
-    run = render(_newest_run(GPU))
+    run = published(GPU)
     yield "| training on a GPU, in place of float32 | speedup | interval | verdict | per second | of the peak |"
     yield "|---|---|---|---|---|---|"
     for test, level, label in ON_GPU:
@@ -149,16 +157,15 @@ def gpu_run(page: Path, _: CommittedRun) -> Iterator[str]:
 
 def public_figures(*_: object) -> Iterator[str]:
     """Yield what others published for a GPU beside what the published run measured there."""
-    run = render(_newest_run(GPU))
     yield "| what | theirs | whose | measured here | share |"
     yield "|---|---|---|---|---|"
     for what, figure, unit, whose, test, level in PUBLISHED:
-        row = run.effect_of.get((test, level))
-        theirs = f"{figure:,.0f} {unit}" if unit != "×" else units.speedup(figure)
+        is_ratio = unit == "×"
+        theirs = units.speedup(figure) if is_ratio else f"{figure:,.0f} {unit}"
+        row = published(GPU).effect_of.get((test, level))
         if row is None:
             yield _row(what, theirs, whose, f"not yet: `{test}`", "")
             continue
-        is_ratio = unit == "×"
         here = units.ratio(*_ends(row)) if is_ratio else _throughput(row)
         share = float(row["speedup" if is_ratio else "items_per_s"]) / figure
         yield _row(what, theirs, whose, f"{here}: `{test}`, {level}", f"{units.significant(share, 2)}×")
@@ -166,20 +173,20 @@ def public_figures(*_: object) -> Iterator[str]:
 
 def gpu_costs(*_: object) -> Iterator[str]:
     """Yield where the seconds of each trial on a GPU went."""
-    trials = json.loads(render(_newest_run(GPU)).path.read_text())[KEY]["trials"]
+    trials = json.loads(published(GPU).path.read_text())[KEY]["trials"]
     kinds = ("framework import", "build", "cold calls", "price passes", "timed blocks")
     yield _row("trial", "arms", "in all", *kinds, "other")
     yield _row(*["---"] * (4 + len(kinds)))
     for trial in trials:
         if spent_s := trial["spent_s"]:
-            named = [spent_s.get(kind, 0.0) for kind in kinds]
-            shown = map(units.seconds, (sum(spent_s.values()), *named, sum(spent_s.values()) - sum(named)))
+            total_s, named_s = sum(spent_s.values()), [spent_s.get(kind, 0.0) for kind in kinds]
+            shown = map(units.seconds, (total_s, *named_s, total_s - sum(named_s)))
             yield _row(f"`{trial['id'].partition('::')[2]}`", str(len(trial["arms"])), *shown)
 
 
 def gpu_bundle(page: Path, _: CommittedRun) -> Iterator[str]:
     """Yield what each technique of the ResNet-50 bundle brings on a GPU."""
-    yield from _bundle(page, render(_newest_run(GPU)), "test_precision_layout_and_large_batch", "Training of ResNet-50")
+    yield from _bundle(page, published(GPU), "test_precision_layout_and_large_batch", "Training of ResNet-50")
 
 
 def bundle(page: Path, run: CommittedRun) -> Iterator[str]:
@@ -255,8 +262,7 @@ def claims_of_articles(_: Path, run: CommittedRun) -> Iterator[str]:
     """Yield the articles' claims, held against what was measured on a CPU and on a GPU."""
     accuracy = [render(path) for path in sorted(CHECKOUT.glob("results/*/*_accuracy.json"))]
     on_cpu, on_gpu = (
-        [PublishedRun(each.effects, each.findings) for each in runs]
-        for runs in ((run, *accuracy), (render(_newest_run(GPU)),))
+        [PublishedRun(each.effects, each.findings) for each in runs] for runs in ((run, *accuracy), (published(GPU),))
     )
     yield from claims(on_cpu, on_gpu)
 
@@ -336,7 +342,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a page is out of date")
     check = parser.parse_args().check
-    run = render(_newest_run(QUICK))
+    run = published(QUICK)
     made = {
         page: MARKED.sub(lambda marked, page=page: _fill(marked, page, run), page.read_text())
         for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
@@ -363,8 +369,9 @@ def _fill(marked: re.Match[str], page: Path, run: CommittedRun) -> str:
     return "\n".join([marked[1].rstrip(), *TABLES[marked[2]](page, run), marked[3]])
 
 
-def _newest_run(name: str) -> Path:
-    return _newest(f"results/*/*_{name}.json")
+def _name_of(path: Path) -> str:
+    """Return the name of a run without its number."""
+    return path.stem.partition("_")[2]
 
 
 def _newest(pattern: str) -> Path:

@@ -190,10 +190,10 @@ class ProgramSearch(Search):
         return self.observations.judge_over_baseline(configuration, alpha=ALPHA, noise=NOISE, every_trial=is_alone)
 
     def answer_so_far(self) -> Configuration:
-        """Return the best of what was compared before the time was up, and note what the rest needs.
+        """Return the best configuration compared so far, and note the time that each untried technique needs.
 
         Raises:
-            Unavailable: the program as it stands was not measured, or nothing was looked for that may speak against it.
+            Unavailable: the program as it stands was not measured, or the answer must be checked for repeating itself.
         """
         looks = self.observations.first_looks
         if not looks or self.find_objection is not None:

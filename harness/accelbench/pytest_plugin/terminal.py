@@ -15,10 +15,10 @@ from accelbench.run_summary import unmeasured
 from accelbench.schema.reasons import describe
 from accelbench.schema.result import TrialRecord
 
-# The options of pytest-benchmark's table, each with the values that it has if nobody sets it.
-_COLUMNS = ["min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations"]  # 5.2's default
+_COLUMNS_OF_5_2 = ["min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations"]
+# The options of pytest-benchmark's table, each with the values that it has if nobody sets it, in any release.
 TABLE_OPTIONS: Mapping[str, tuple[Any, ...]] = {
-    "benchmark_verbose": (False,), "benchmark_compare": ([],), "benchmark_columns": (None, _COLUMNS),
+    "benchmark_verbose": (False,), "benchmark_compare": ([],), "benchmark_columns": (None, _COLUMNS_OF_5_2),
     "benchmark_sort": ("min",), "benchmark_group_by": ("group",), "benchmark_time_unit": (None,),
     "benchmark_histogram": ([],), "benchmark_cprofile": (None,),
 }  # fmt: skip
