@@ -4,8 +4,10 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
@@ -40,12 +42,18 @@ def _no_idle_workers() -> Iterator[None]:
     WarmWorker.close_idle()
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def _few_objects() -> None:
     """Exempt from garbage collection what was imported so far.
 
     The engine collects garbage before it measures, and would look through all of PyTorch and pytest every time.
     """
+    _freeze(len(sys.modules))
+
+
+@cache
+def _freeze(_: int) -> None:
+    """Exempt all objects, once for each number of modules that were imported."""
     gc.collect()
     gc.freeze()
 

@@ -265,7 +265,7 @@ def test_tensors_on_an_accelerator_are_refused(torch: Any) -> None:
         Prototype(lambda: elsewhere)
 
 
-@pytest.mark.slow
+@pytest.mark.isolated_framework("tensorflow")
 def test_objects_of_tensorflow_are_copied() -> None:
     tensorflow = pytest.importorskip("tensorflow")
     constant, variable = tensorflow.constant([1.0, 2.0]), tensorflow.Variable([3.0, 4.0])

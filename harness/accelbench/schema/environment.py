@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import cpuinfo
-import joblib
 import psutil
 
 from accelbench.schema import nvml
@@ -114,7 +113,7 @@ def configuration() -> dict[str, str]:
         "accelbench": lambda: version("accelbench"),
         "numpy.version": lambda: version("numpy"),
         "cpu.logical_cores": psutil.cpu_count,
-        "cpu.available_cores": joblib.cpu_count,
+        "cpu.available_cores": _available_cores,
         "cpu.quota_cores": _quota_cores,
         "cpu.instructions": _instructions,
         "cpu.governor": lambda: _settings("devices/system/cpu/cpu*/cpufreq/scaling_governor"),
@@ -212,6 +211,12 @@ def _operating_system() -> str:
         return platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
         return f"{platform.system()} {platform.mac_ver()[0]}".strip()
+
+
+def _available_cores() -> int:
+    from joblib import cpu_count  # here, since it takes as long to load as NumPy
+
+    return cpu_count()  # type: ignore[no-any-return]
 
 
 def _quota_cores() -> str:

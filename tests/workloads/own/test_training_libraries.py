@@ -19,7 +19,6 @@ from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import reason_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-lightning = pytest.importorskip("lightning.pytorch")
 accelerate = pytest.importorskip("accelerate")
 transformers = pytest.importorskip("transformers")
 
@@ -28,6 +27,16 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning", "ignore:.*LeafSpec:FutureWarning"),  # of Lightning itself
 ]
 IMAGES = TensorDataset(torch.randn(24, 8, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 3)
+
+
+@pytest.fixture
+def lightning() -> Any:
+    """Programs of Lightning, which only the process that runs these tests loads: it takes seconds."""
+    return pytest.importorskip("lightning_modules")
+
+
+def loader() -> Any:
+    return DataLoader(IMAGES, batch_size=4)
 
 
 def losses_of(program: Program, batches: int) -> list[float]:
@@ -141,79 +150,12 @@ def test_a_callback_of_the_user_is_neither_called_nor_lost(tmp_path: Path) -> No
     assert any(isinstance(each, Mine) for each in trainer.callback_handler.callbacks)
 
 
-class Classifier(lightning.LightningModule):  # type: ignore[misc, name-defined]
-    """A small classifier with a scheduler that steps with the optimizer, and hooks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.layers = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3))
-        self.seen: list[float] = []
-        self.hooks: list[str] = []
-
-    def setup(self, stage: str) -> None:
-        self.hooks.append(stage)
-
-    def on_train_epoch_start(self) -> None:
-        self.hooks.append("epoch")
-
-    def forward(self, inputs: Any) -> Any:
-        return self.layers(inputs)
-
-    def training_step(self, batch: Any, batch_idx: int) -> Any:
-        loss = nn.functional.cross_entropy(self(batch[0]), batch[1]) + 0.01 * (batch_idx % 2)
-        self.log("loss", loss)
-        self.seen.append(float(loss))
-        return loss
-
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.SGD(self.parameters(), lr=0.5, momentum=0.9)
-        steps = self.trainer.estimated_stepping_batches
-        scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=steps)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
-
-
-class Adversaries(lightning.LightningModule):  # type: ignore[misc, name-defined]
-    """Two optimizers in turn, which is manual optimization."""
-
-    def __init__(self, returns: Callable[[Any], Any] = lambda loss: loss, *, learns: bool = True) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.automatic_optimization = False
-        self.layers = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
-        self.returns = returns
-        self.learns = learns
-        self.seen: list[float] = []
-
-    def training_step(self, batch: Any) -> Any:
-        for optimizer in self.optimizers():
-            loss = nn.functional.cross_entropy(self.layers(batch[0]), batch[1])
-            optimizer.zero_grad()
-            if self.learns:
-                self.manual_backward(loss)
-            optimizer.step()
-        self.seen.append(float(loss))
-        return self.returns(loss)
-
-    def configure_optimizers(self) -> Any:
-        return [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in self.layers]
-
-
-def lightning_trainer(**options: Any) -> Any:
-    quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
-    return lightning.Trainer(accelerator="cpu", devices=1, max_epochs=1, **dict.fromkeys(quiet, False), **options)
-
-
-def lightning_loader() -> Any:
-    return DataLoader(IMAGES, batch_size=4)
-
-
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_a_lightning_module_learns_as_it_does_alone(accumulation: int) -> None:
+def test_a_lightning_module_learns_as_it_does_alone(accumulation: int, lightning: Any) -> None:
     options = {"gradient_clip_val": 0.1, "accumulate_grad_batches": accumulation}
-    alone, mine = Classifier(), Classifier()
-    lightning_trainer(**options).fit(alone, lightning_loader())
-    program = accelbench.from_lightning(mine, lightning_loader(), lightning_trainer(**options))
+    alone, mine = lightning.Classifier(), lightning.Classifier()
+    lightning.quiet_trainer(**options).fit(alone, loader())
+    program = accelbench.from_lightning(mine, loader(), lightning.quiet_trainer(**options))
     losses = losses_of(program, 24)
     assert mine.seen == pytest.approx(alone.seen)
     assert len(losses) == 6 // accumulation
@@ -222,48 +164,45 @@ def test_a_lightning_module_learns_as_it_does_alone(accumulation: int) -> None:
     assert mine.hooks == ["fit", "epoch"]
 
 
-def test_a_lightning_module_returns_to_its_first_state() -> None:
-    assert_repeats_from_its_first_state(accelbench.from_lightning(Classifier(), lightning_loader()), 4)
+def test_a_lightning_module_returns_to_its_first_state(lightning: Any) -> None:
+    assert_repeats_from_its_first_state(accelbench.from_lightning(lightning.Classifier(), loader()), 4)
 
 
-def test_a_lightning_trainer_writes_no_logs_and_no_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lightning_trainer_writes_no_logs_and_no_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightning: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     trainer = lightning.Trainer(accelerator="cpu", max_epochs=1, enable_progress_bar=False)
-    assert len(losses_of(accelbench.from_lightning(Classifier(), lightning_loader(), trainer), 6)) == 6
+    assert len(losses_of(accelbench.from_lightning(lightning.Classifier(), loader(), trainer), 6)) == 6
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lightning_training_goes_on_beyond_the_end_of_its_schedule() -> None:
-    program = accelbench.from_lightning(Classifier(), lightning_loader(), lightning_trainer())
+def test_a_lightning_training_goes_on_beyond_the_end_of_its_schedule(lightning: Any) -> None:
+    program = accelbench.from_lightning(lightning.Classifier(), loader(), lightning.quiet_trainer())
     assert [len(losses_of(program, 6)) for _ in range(3)] == [6, 6, 6]
 
 
-def test_a_lightning_module_with_manual_optimization_learns_as_it_does_alone() -> None:
-    alone, mine = Adversaries(), Adversaries()
-    lightning_trainer().fit(alone, lightning_loader())
-    program = accelbench.from_lightning(mine, lightning_loader(), lightning_trainer())
+def test_a_lightning_module_with_manual_optimization_learns_as_it_does_alone(lightning: Any) -> None:
+    alone, mine = lightning.Adversaries(), lightning.Adversaries()
+    lightning.quiet_trainer().fit(alone, loader())
+    program = accelbench.from_lightning(mine, loader(), lightning.quiet_trainer())
     assert losses_of(program, 6) == pytest.approx(alone.seen)
     assert_same_weights(mine, alone)
     assert len(program.optimizer) == 2
 
 
-class DigitsModule(lightning.LightningDataModule):  # type: ignore[misc, name-defined]
-    """The loader by way of a data module."""
-
-    def train_dataloader(self) -> Any:
-        return lightning_loader()
-
-
-def test_a_data_module_takes_the_place_of_the_loader() -> None:
-    mine = Classifier()
-    program = accelbench.from_lightning(mine, DigitsModule(), lightning_trainer(precision="bf16-mixed"))
+def test_a_data_module_takes_the_place_of_the_loader(lightning: Any) -> None:
+    mine = lightning.Classifier()
+    program = accelbench.from_lightning(
+        mine, lightning.OfLoader(loader()), lightning.quiet_trainer(precision="bf16-mixed")
+    )
     assert len(losses_of(program, 24)) == len(mine.seen) == 6
 
 
-def test_several_loaders_at_once_are_refused_in_one_line() -> None:
-    loaders = {"one": lightning_loader(), "two": lightning_loader()}
+def test_several_loaders_at_once_are_refused_in_one_line(lightning: Any) -> None:
+    loaders = {"one": loader(), "two": loader()}
     with pytest.raises(BadInput, match=r"^the module trains on 2 loaders at once; expected one loader$"):
-        accelbench.from_lightning(Classifier(), loaders, lightning_trainer())
+        accelbench.from_lightning(lightning.Classifier(), loaders, lightning.quiet_trainer())
 
 
 def test_modules_of_the_package_pytorch_lightning_are_taken_too() -> None:
@@ -280,20 +219,20 @@ def test_modules_of_the_package_pytorch_lightning_are_taken_too() -> None:
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
-    assert len(losses_of(accelbench.from_lightning(Linear(), lightning_loader()), 24)) == 6
+    assert len(losses_of(accelbench.from_lightning(Linear(), loader()), 24)) == 6
 
 
-def test_a_manual_optimization_that_returns_nothing_shows_the_losses_of_its_backward_passes() -> None:
-    module = Adversaries(lambda _: None)
-    program = accelbench.from_lightning(module, lightning_loader(), lightning_trainer())
+def test_a_manual_optimization_that_returns_nothing_shows_the_losses_of_its_backward_passes(lightning: Any) -> None:
+    module = lightning.Adversaries(lambda _: None)
+    program = accelbench.from_lightning(module, loader(), lightning.quiet_trainer())
     (loss,) = losses_of(program, 1)
     (of_the_last,) = module.seen
     assert loss > of_the_last > 0.4 * loss, "it is the sum over both optimizers"
 
 
-def test_a_manual_optimization_without_a_loss_is_refused_in_one_line() -> None:
-    module = Adversaries(lambda _: None, learns=False)
-    program = accelbench.from_lightning(module, lightning_loader(), lightning_trainer())
+def test_a_manual_optimization_without_a_loss_is_refused_in_one_line(lightning: Any) -> None:
+    module = lightning.Adversaries(lambda _: None, learns=False)
+    program = accelbench.from_lightning(module, loader(), lightning.quiet_trainer())
     with pytest.raises(BadInput, match=r"^training_step returned no loss and made no backward pass; expected a tensor"):
         losses_of(program, 1)
 
@@ -377,13 +316,15 @@ def test_something_else_is_refused_in_one_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["trainer", "accelerate", "lightning"])
-def test_a_program_of_a_library_is_a_workload_that_begins_again_from_its_first_state(name: str, tmp_path: Path) -> None:
+def test_a_program_of_a_library_is_a_workload_that_begins_again_from_its_first_state(
+    name: str, tmp_path: Path, lightning: Any
+) -> None:
     def build() -> Program:
         if name == "trainer":
             return accelbench.from_trainer(trainer_in(tmp_path, gradient_accumulation_steps=2))
         if name == "accelerate":
             return Prepared(2).program()
-        return accelbench.from_lightning(Classifier(), lightning_loader(), lightning_trainer())
+        return accelbench.from_lightning(lightning.Classifier(), loader(), lightning.quiet_trainer())
 
     arm = accelbench.program(build).build(Setting(), device="cpu", batch_size=6, amp="bf16")
     runs = []
@@ -436,14 +377,14 @@ def test_a_trainer_has_a_technique_once_its_recipe_is_written(
     assert has_already(build, **{technique: value})
 
 
-def test_lightning_and_accelerate_have_bfloat16_once_their_recipes_are_written() -> None:
+def test_lightning_and_accelerate_have_bfloat16_once_their_recipes_are_written(lightning: Any) -> None:
     def build() -> Program:
-        return accelbench.from_lightning(Classifier(), lightning_loader(), trainer)
+        return accelbench.from_lightning(lightning.Classifier(), loader(), trainer)
 
-    trainer = lightning_trainer()
+    trainer = lightning.quiet_trainer()
     recipe = build().recipes["amp"]["bf16"]
     assert not has_already(build, amp="bf16")
-    trainer = eval(recipe, {"Trainer": lightning_trainer})
+    trainer = eval(recipe, {"Trainer": lightning.quiet_trainer})
     assert has_already(build, amp="bf16")
     assert Prepared(1).program().recipes["amp"]["bf16"] == 'Accelerator(mixed_precision="bf16")'
 

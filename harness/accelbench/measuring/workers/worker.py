@@ -56,6 +56,7 @@ def main() -> None:
     except Unavailable as error:
         framework = error
     import_s = time.perf_counter() - start
+    gc.freeze()  # without a search of everything that was imported
     orders: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
     while True:

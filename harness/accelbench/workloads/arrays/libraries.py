@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from joblib import cpu_count
 
 from accelbench.core import Arm, Setting, Work
 from accelbench.core.workload import import_installed
@@ -195,6 +194,8 @@ def _write_kernel(name: str, formula: Compute, element: str) -> Compute:
 
 def _interpret(_: str, formula: Compute, element: str) -> Compute:
     """Return a function that NumExpr computes block by block on all cores; the formula names its operands."""
+    from joblib import cpu_count  # here, since it takes as long to load as NumPy
+
     numexpr = import_installed("numexpr", "'accelbench[numpy]'")
     numexpr.set_num_threads(min(cpu_count(), numexpr.MAX_THREADS))
     operands = [*signature(formula).parameters]

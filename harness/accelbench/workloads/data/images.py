@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count
 
 from accelbench.core import Setting
 from accelbench.core.workload import import_installed
@@ -57,6 +56,8 @@ def scan(folder: Path) -> ImageFolder:
     if not found:
         raise BadInput(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))}); {EXPECTED}")
     found = found[:: ceil(len(found) / MOST)]
+    from joblib import cpu_count  # here, since it takes as long to load as NumPy
+
     decodes = _decoder()
     with ThreadPoolExecutor(cpu_count()) as threads:
         sound = list(threads.map(decodes, (path for path, _ in found)))
