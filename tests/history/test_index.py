@@ -111,6 +111,32 @@ def test_a_file_that_only_looks_newer_is_not_parsed_again_as_in_a_fresh_checkout
     assert not opened
 
 
+def test_the_runs_of_one_machine_are_the_same_whether_or_not_others_were_read_before(results, monkeypatch):
+    for number in (1, 2):
+        save(measured(number, machine="other-4c"), results / "other" / f"{number:04}_run.json", taken=day(4 + number))
+    parsed = []
+    parse = index.result_in
+    monkeypatch.setattr(index, "result_in", lambda *file: parsed.append(file[1]) or parse(*file))
+    first = load_history(results, machine="other-4c")
+    assert first.runs["run"].tolist() == ["other-4c/0001_run", "other-4c/0002_run"]
+    assert parsed == ["other/0001_run.json", "other/0002_run.json"], "the files of others are not parsed"
+    assert len(load_history(results).runs) == 5
+    again = load_history(results, machine="other-4c")
+    assert texts(again.runs).equals(texts(first.runs))
+    assert texts(again.observations).equals(texts(first.observations))
+
+
+def test_a_file_that_says_no_machine_is_reported_also_where_one_is_named(results):
+    path = results / "m" / "0001_run.json"
+    document = json.loads(path.read_text())
+    machine = document["accelbench"].pop("machine")
+    path.write_text(json.dumps(document))
+    kept = load_history(results, machine=machine)
+    assert len(kept.runs) == 2
+    (remark,) = kept.remarks
+    assert "0001_run.json: does not follow schema version" in remark
+
+
 def test_times_that_nobody_can_read_are_unknown_and_the_numbers_order_the_runs(results):
     for number in (1, 2, 3):
         save(measured(number), results / "m" / f"{number:04}_run.json", taken="yesterday")

@@ -93,9 +93,12 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
     from accelbench.history.policy import read_thresholds, read_waivers
     from accelbench.history.regression_check import check_regressions
     from accelbench.history.select_runs import select_runs
+    from accelbench.results.load import find_newest
 
     thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
-    history = load_history(results)
+    # Of a folder, the runs of the newest run's machine are all that is looked at. Remote files are fetched only once.
+    newest_runs = find_newest(results).results if local_path(results) and not baseline else []
+    history = load_history(results, newest_runs, machine=newest_runs[0].run.machine if newest_runs else "")
     if history.newer_unreadable:
         raise BadInput(f"the newest run cannot be checked: {history.newer_unreadable}")
     newest = history.runs["run"].iloc[-1]

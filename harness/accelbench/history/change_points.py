@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr
+import scipy  # its modules load at their first use
 
 from accelbench.history.run_statistics import (
     MAX_AUTOCORRELATION,
@@ -212,7 +212,7 @@ def _propose_places(values: Values) -> list[int]:
         return []
     import ruptures  # here, since it takes half a second to load, and a short history is not searched
 
-    scores = ndtri(ranks_of(values) / (number + 1))
+    scores = scipy.special.ndtri(ranks_of(values) / (number + 1))
     scores = np.asarray(scores / (scores.std() or 1.0))
     search = ruptures.KernelCPD(kernel="linear", min_size=MIN_SEGMENT).fit(scores[:, None])
     bounds = [0, *map(int, search.predict(pen=_PENALTY * math.log(number)))]
@@ -271,13 +271,11 @@ def _test_places(values: Values, places: list[int], min_autocorrelation: float) 
 
 def _chance_of_same_level(before: Values, after: Values, inflation: float) -> float:
     """Return the chance of two such segments where the level is the same."""
-    from scipy import stats  # here, as ruptures, which loads it too
-
     numbers = len(before), len(after)
     exact = min(numbers) <= _MAX_EXACT and len(np.unique(np.concatenate([before, after]))) == sum(numbers)
-    test = stats.mannwhitneyu(before, after, method="exact" if exact else "asymptotic")
-    deviate = -ndtri(max(test.pvalue, 1e-300) / 2) / math.sqrt(inflation)
-    by_ranks = float(2 * ndtr(-deviate))
+    test = scipy.stats.mannwhitneyu(before, after, method="exact" if exact else "asymptotic")
+    deviate = -scipy.special.ndtri(max(test.pvalue, 1e-300) / 2) / math.sqrt(inflation)
+    by_ranks = float(2 * scipy.special.ndtr(-deviate))
     if abs(test.statistic / math.prod(numbers) - 0.5) < _SEPARATED - 0.5:
         return by_ranks
     return min(by_ranks, _chance_by_medians(before, after, inflation))
@@ -296,7 +294,7 @@ def _chance_by_medians(before: Values, after: Values, inflation: float) -> float
     (deviation,) = robust_scale(left[:, None])
     spread = deviation * math.sqrt(math.pi / 2 * inflation * sum(1 / n for n in numbers))
     distance = abs(np.median(after) - np.median(before))
-    return float(2 * stdtr(freedom, -distance / spread)) if spread else 1.0
+    return float(2 * scipy.special.stdtr(freedom, -distance / spread)) if spread else 1.0
 
 
 def _explained_by_walk(values: Values, tested: list[Boundary]) -> list[Boundary]:
@@ -333,10 +331,8 @@ def _autoregression_error(left: Values) -> float:
 
 def _smoothing_error(values: Values, gain: float) -> float:
     """Return the sum of squared errors with which a smoothed level predicts the next value."""
-    from scipy import signal  # here, as ruptures, which loads it too
-
     left = values - values[:_SMOOTHING_START].mean()
-    level = signal.lfilter([gain], [1.0, gain - 1.0], left)
+    level = scipy.signal.lfilter([gain], [1.0, gain - 1.0], left)
     missed = left - np.concatenate([[0.0], level[:-1]])
     return float(missed @ missed)
 
@@ -350,7 +346,7 @@ def _measure_shift(boundary: Boundary, before: Values, after: Values) -> LevelSh
     shifts = np.sort(np.subtract.outer(after, before), axis=None)
     numbers = len(before), len(after)
     spread = math.sqrt(math.prod(numbers) * (sum(numbers) + 1) / 12 * boundary.inflation)
-    outside = math.floor(len(shifts) / 2 + ndtri((1 - _CONFIDENCE) / 2) * spread)
+    outside = math.floor(len(shifts) / 2 + scipy.special.ndtri((1 - _CONFIDENCE) / 2) * spread)
     low, high = (shifts[outside], shifts[-1 - outside]) if outside >= 0 else (-math.inf, math.inf)
     middle, low, high = (ratio_of(float(value)) for value in (np.median(shifts), low, high))
     return LevelShift(at=boundary.at, ratio=middle, low=low, high=high, p_value=boundary.p_value)
@@ -398,10 +394,10 @@ def _find_trend(values: Values, bounds: list[int], min_autocorrelation: float) -
     left = residuals(values - slope * np.arange(len(values)), bounds)
     phi = max(autocorrelation(left, fitted=len(bounds)), min_autocorrelation)
     spread = math.sqrt(sum(_kendall_variance(end - start, phi) for start, end in pairwise(bounds)))
-    p_value = float(2 * ndtr((1 - abs(float(np.sign(slopes).sum()))) / spread))
+    p_value = float(2 * scipy.special.ndtr((1 - abs(float(np.sign(slopes).sum()))) / spread))
     if p_value > DRIFT_ALPHA:
         return None
-    reach = -ndtri((1 - _CONFIDENCE) / 2) * spread / 2
+    reach = -scipy.special.ndtri((1 - _CONFIDENCE) / 2) * spread / 2
     low, high = (slopes[round(min(max(len(slopes) / 2 + side, 0), len(slopes) - 1))] for side in (-reach, reach))
     ratio, low, high = (ratio_of(_DRIFT_RUNS * value) for value in (slope, low, high))
     return Drift(per_run=slope, ratio=ratio, low=low, high=high, p_value=p_value)
@@ -409,12 +405,10 @@ def _find_trend(values: Values, bounds: list[int], min_autocorrelation: float) -
 
 def _may_have_trend(values: Values, bounds: list[int]) -> bool:
     """Return whether a cheap test finds a trend before the correction for autocorrelation, which only weakens it."""
-    from scipy import stats  # here, as ruptures, which loads it too
-
     parts = [values[start:end] for start, end in pairwise(bounds)]
-    sums = [stats.kendalltau(np.arange(len(part)), part).statistic * math.comb(len(part), 2) for part in parts]
+    sums = [scipy.stats.kendalltau(np.arange(len(part)), part).statistic * math.comb(len(part), 2) for part in parts]
     spread = math.sqrt(sum(_kendall_variance(len(part), 0.0) for part in parts))
-    return bool(2 * ndtr(-abs(float(np.nansum(sums))) / spread) <= DRIFT_ALPHA)
+    return bool(2 * scipy.special.ndtr(-abs(float(np.nansum(sums))) / spread) <= DRIFT_ALPHA)
 
 
 def _slopes(values: Values) -> Values:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy  # its modules load at their first use
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from accelbench.errors import BadInput
 from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, TimeParts, split_times
@@ -137,9 +137,9 @@ class _Sides:
         error = np.hypot(*side_errors)
         shared = self.before.similar == self.after.similar
         freedom = np.minimum(*freedoms) if shared else _welch_freedom(side_errors, freedoms)
-        reach = np.nan_to_num(-stdtrit(freedom, alpha / 2) * error, nan=math.inf)
+        reach = np.nan_to_num(-scipy.special.stdtrit(freedom, alpha / 2) * error, nan=math.inf)
         shift = shifts["shift"]
-        p = 2 * stdtr(freedom, -np.abs(shift) / error)
+        p = 2 * scipy.special.stdtr(freedom, -np.abs(shift) / error)
         found = shifts.assign(low=shift - reach, high=shift + reach, p=p)
         numbers = [values[list(side.runs)].notna().sum(axis=1) for side in sides]
         per_run = np.asarray(error / np.sqrt(1 / numbers[0] + 1 / numbers[1]))
@@ -229,10 +229,8 @@ def _compare_machine(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
     speeds = -parts.machine.to_frame("machine").T
 
     def bounds() -> tuple[Floats, Floats]:
-        from scipy.stats import quantile_test  # here, since it takes half a second to load
-
         shifts = sides.shifts(speeds.iloc[0] - parts.workloads)["shift"]
-        median = quantile_test(shifts).confidence_interval(1 - sides.thresholds.false_discovery_rate)
+        median = scipy.stats.quantile_test(shifts).confidence_interval(1 - sides.thresholds.false_discovery_rate)
         return np.nan_to_num([median.low], nan=-math.inf), np.nan_to_num([median.high], nan=math.inf)
 
     return sides.compare(speeds, [sides.thresholds.margin], bounds)
@@ -344,7 +342,9 @@ def _runs_to_decide(found: pd.DataFrame, per_run: Floats, alpha: float, zones: F
     shift, pending = np.asarray(found["shift"].abs()), (found["verdict"] == "undecided").to_numpy()
     decided = int(found["verdict"].isin(["faster", "slower"]).sum())
     needed = [
-        fewest_runs(per_run[:, None] * (-stdtrit(2 * runs - 2, level / 2) * np.sqrt(2 / runs)), room, runs)
+        fewest_runs(
+            per_run[:, None] * (-scipy.special.stdtrit(2 * runs - 2, level / 2) * np.sqrt(2 / runs)), room, runs
+        )
         for level, room in ((alpha, zones - shift), (alpha * (decided + 1) / max(len(found), 1), shift))
     ]
     return np.where(pending, np.minimum(*needed), np.nan)

@@ -37,7 +37,7 @@ from accelbench.history.observations import (
 from accelbench.locations import Entry, ResultStore, open_store
 from accelbench.results.load import Result, nothing_in, number_of, result_in
 from accelbench.schema.result import SCHEMA_VERSION
-from accelbench.schema.result_json import NoResult
+from accelbench.schema.result_json import NoResult, machine_in
 from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import count, plural
@@ -64,6 +64,16 @@ class _Content:
         """The digest of the bytes, "" without them."""
         return hashlib.sha256(self.held).hexdigest() if isinstance(self.held, bytes) else ""
 
+    def machine(self) -> str:
+        """Return the machine of the run, in a tenth of the time that reading all of it takes; "" where there is none.
+
+        Raises:
+            UnreadableResult: it cannot be read.
+        """
+        if isinstance(self.held, bytes):
+            return machine_in(self.held, source=self.address)
+        return self.result().run.machine
+
     def result(self) -> Result:
         """Return the result, or raise why there is none.
 
@@ -82,11 +92,12 @@ class _Files:
     unmeasured: pd.DataFrame
 
 
-def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History:
+def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine: str = "") -> History:
     """Return the history in a file, in a folder and the folders below it, or at a URL that fsspec knows.
 
     Each run occurs once, in the order in which the runs were made. A file that cannot be read becomes a remark.
-    ``opened`` are results that were read before; their files are not read again.
+    ``opened`` are results that were read before; their files are not read again. Where a ``machine`` is named, its runs
+    alone are the history.
 
     Raises:
         BadInput: the location cannot be reached, or holds no result.
@@ -95,12 +106,13 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
     entries = storage.entries()
     cache = _cache_path(storage.location) if len(entries) >= MIN_FILES_TO_CACHE else None
     known = (_read_cache(cache) if cache else None) or _EMPTY
-    current, unreadable = _update(known, storage, entries, {result.path: result for result in opened})
+    current, unreadable = _update(known, storage, entries, {result.path: result for result in opened}, machine)
     if cache and current is not known:
         _write_cache(cache, current)
     if current.files.empty:
         raise nothing_in(storage.location, [*unreadable.values()])
-    files = current.files.assign(path=[storage.address(file) for file in current.files["file"]])
+    files = current.files[current.files["machine"] == machine] if machine else current.files
+    files = files.assign(path=[storage.address(file) for file in files["file"]])
     files, duplicates = _without_duplicates(files)
     runs = _in_order(files)
     return History(
@@ -114,9 +126,12 @@ def load_history(location: Path | str, opened: Iterable[Result] = ()) -> History
 
 
 def _update(
-    known: _Files, storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result]
+    known: _Files, storage: ResultStore, entries: Sequence[Entry], opened: Mapping[str, Result], machine: str
 ) -> tuple[_Files, dict[str, UnreadableResult]]:
-    """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read, by name."""
+    """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read, by name.
+
+    Files that nobody has read before are left out where they are not of the ``machine``, unless that is "".
+    """
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
     cached = set(zip(*columns, strict=True))
     stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
@@ -132,6 +147,8 @@ def _update(
                     marks[each.entry.name] = each.entry.mark
                     continue
                 try:
+                    if machine and each.machine() not in (machine, ""):
+                        continue
                     results.append((each, each.result()))
                 except UnreadableResult as error:
                     unreadable[each.entry.name] = error

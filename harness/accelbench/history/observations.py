@@ -39,12 +39,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
-from scipy.special import ndtri
 
 from accelbench.errors import UnreadableResult
 from accelbench.results.arm_table import tabulate_arms
@@ -176,7 +176,7 @@ def _interval_deviate(settings: str) -> float:
     """Return how many standard errors half of a run's intervals spans, were they normal; settings are JSON."""
     given = json.loads(settings).get("alpha") if settings else None
     alpha = float(given) if isinstance(given, int | float) and 0 < given < 1 else _DEFAULT_ALPHA
-    return float(-ndtri(alpha / 2))
+    return -NormalDist().inv_cdf(alpha / 2)
 
 
 def _describe_run(result: Result) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+import scipy  # its modules load at their first use
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from accelbench import units
 from accelbench.errors import BadInput
@@ -362,7 +362,8 @@ def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresh
             known_runs=found["known_runs"], runs=found["runs"], since=runs[-1], span=1,
         )  # fmt: skip
     shift, centre = found["shift"], found["centre"]
-    deviate = float(stdtrit(max(found["freedom"], 1), 1 - level / 2))  # standard errors in half an interval
+    # Standard errors in half an interval.
+    deviate = float(scipy.special.stdtrit(max(found["freedom"], 1), 1 - level / 2))
     reach, narrowest, is_effect = deviate * found["error"], deviate * found["min_error"], subject.kind == "technique"
     matters = abs(shift) >= log_margin(margin)
     verdict: Verdict = "undecided"
@@ -390,7 +391,7 @@ def _more_runs(found: Mapping[Any, Any], margin: float, level: float) -> int | N
     if found["freedom"] < 1:  # nothing is known of the spread
         return int(needed)
     more = np.arange(needed, MAX_RUNS + 1)
-    deviates = stdtrit(found["freedom"] + more, 1 - level / 2)
+    deviates = scipy.special.stdtrit(found["freedom"] + more, 1 - level / 2)
     narrowest = np.full(len(more), np.inf)
     for span, variance in SPANS.items():
         reference = found["runs"] + more + 1 - span  # the others of the new runs stand before the span
@@ -490,11 +491,11 @@ def _chance(standard: Values, spread: RunSpread, null: Values, inflation: float)
     past went further than t can explain, its tail is continued as a power (Hill 1975, *Annals of Statistics* 3, 1163).
     """
     far, freedom = np.abs(standard), np.maximum(spread.freedom, 1)
-    by_theory = np.asarray(2 * stdtr(freedom, -far / np.sqrt(inflation)))
+    by_theory = np.asarray(2 * scipy.special.stdtr(freedom, -far / np.sqrt(inflation)))
     if len(null) < _MIN_PAST:
         return by_theory
     empirical = (len(null) - np.searchsorted(null, far, side="left")) / len(null)
-    if 2 * stdtr(np.median(freedom), -null[-1] / np.sqrt(inflation)) * len(null) < _SURPRISE:
+    if 2 * scipy.special.stdtr(np.median(freedom), -null[-1] / np.sqrt(inflation)) * len(null) < _SURPRISE:
         tail = null[-max(_MIN_TAIL, round(_TAIL_SHARE * len(null))) :]
         power = 1 / np.mean(np.log(tail[1:] / tail[0]))
         continued = len(tail) / len(null) * np.maximum(far / tail[0], 1) ** -power

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # its modules load at their first use
 from numpy.typing import NDArray
-from scipy.special import digamma, ndtr, ndtri, polygamma  # scipy.stats takes half a second to load
 
 Values = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -21,7 +22,7 @@ Matrix = NDArray[np.float64]
 MAX_RUNS = 200  # nobody waits for more to decide a question
 MAX_AUTOCORRELATION = 0.9  # a series with more is too short to estimate it
 _FENCE = 3.0  # robust standard deviations; a run further out is moved to this distance
-_SD_PER_MEDIAN = 1 / ndtri(0.75)  # of absolute deviations of normal values (Hampel 1974)
+_SD_PER_MEDIAN = 1 / NormalDist().inv_cdf(0.75)  # of absolute deviations of normal values (Hampel 1974)
 _MIN_RUNS_FOR_FENCE = 8  # the median absolute deviation of fewer is too uncertain (Croux & Rousseeuw 1992)
 _MIN_CASES_TO_POOL = 3  # cases from which a common variance is estimated
 _MAX_FREEDOM = 1e6  # in place of infinity
@@ -112,12 +113,12 @@ def _pool_variances(variance: Matrix, freedom: Matrix) -> tuple[float, float]:
     if len(variance) < _MIN_CASES_TO_POOL:
         return 0.0, 0.0
     half = freedom / 2
-    logs = np.log(variance) - digamma(half) + np.log(half)
-    beyond_chance = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
+    logs = np.log(variance) - scipy.special.digamma(half) + np.log(half)
+    beyond_chance = float(np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, half)))
     weight = _MAX_FREEDOM
-    if beyond_chance > polygamma(1, _MAX_FREEDOM / 2):
+    if beyond_chance > scipy.special.polygamma(1, _MAX_FREEDOM / 2):
         weight = 2 * inverse_trigamma(beyond_chance)
-    return float(np.exp(np.mean(logs) + digamma(weight / 2) - np.log(weight / 2))), weight
+    return float(np.exp(np.mean(logs) + scipy.special.digamma(weight / 2) - np.log(weight / 2))), weight
 
 
 def inverse_trigamma(value: float) -> float:
@@ -127,8 +128,8 @@ def inverse_trigamma(value: float) -> float:
     """
     at, step = 0.5 + 1 / value, -1.0
     while step < -_ROUNDING * at:
-        trigamma = polygamma(1, at)
-        step = float(trigamma * (1 - trigamma / value) / polygamma(2, at))
+        trigamma = scipy.special.polygamma(1, at)
+        step = float(trigamma * (1 - trigamma / value) / scipy.special.polygamma(2, at))
         at += step
     return at
 
@@ -199,8 +200,9 @@ def rank_test(newest: Matrix, reference: Matrix) -> Values:
     for numbers in np.unique(counts[:, counts.all(axis=0)], axis=1).T:
         cases = (counts == numbers[:, None]).all(axis=0)
         exact = wilcoxon_p_values(new[: numbers[0], cases], old[: numbers[1], cases])
-        weakened = -ndtri(exact / 2) / np.sqrt(variance_inflation((int(numbers[0]), int(numbers[1])), phi))
-        chances[cases] = 2 * ndtr(-weakened)
+        inflation = variance_inflation((int(numbers[0]), int(numbers[1])), phi)
+        weakened = -scipy.special.ndtri(exact / 2) / np.sqrt(inflation)
+        chances[cases] = 2 * scipy.special.ndtr(-weakened)
     return chances
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from accelbench.errors import UnreadableResult
 from accelbench.schema.result import KEY, SCHEMA_VERSION, Run
-from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, members_in, printable, unreadable_in_one_line
+from accelbench.schema.safe_json import LONGEST_TEXT, as_schema, members_in, parse, printable, unreadable_in_one_line
 
 
 class NoResult(UnreadableResult):
@@ -28,6 +28,22 @@ def from_bytes(data: bytes, *, source: str) -> Run:
         NoResult: it is JSON, but not a result of accelbench.
         UnreadableResult: it is truncated, has a newer schema, or does not follow its schema.
     """
+    return as_schema(_run_in(data, source), Run, SCHEMA_VERSION, source=source, again="run")
+
+
+def machine_in(data: bytes, *, source: str) -> str:
+    """Return the machine of the run held by a result file's content; "" where the run does not follow its schema.
+
+    Raises:
+        NoResult: it is JSON, but not a result of accelbench.
+        UnreadableResult: it is truncated.
+    """
+    with unreadable_in_one_line(source):
+        machine = parse(members_in(_run_in(data, source), "machine").get("machine", b'""'))
+    return machine if isinstance(machine, str) else ""
+
+
+def _run_in(data: bytes, source: str) -> bytes:
     with unreadable_in_one_line(source):
         stored = members_in(data, KEY).get(KEY, b"")
     if not stored.startswith(b"{"):
@@ -35,7 +51,7 @@ def from_bytes(data: bytes, *, source: str) -> Run:
             f"{printable(source)}: not a result of accelbench (no {KEY!r} key); "
             "make one with pytest benchmarks/ --benchmark-save=NAME"
         )
-    return as_schema(stored, Run, SCHEMA_VERSION, source=source, again="run")
+    return stored
 
 
 def _readable(value: Any) -> Any:
