@@ -52,6 +52,11 @@ class Entry:
     size_bytes: int
     mark: str
 
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What stays the same while the file does."""
+        return self.name, self.size_bytes, self.mark
+
 
 class ResultStore(Protocol):
     """A place that holds result files.

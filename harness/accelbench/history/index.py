@@ -14,7 +14,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -43,7 +43,7 @@ from accelbench.text import list_some
 from accelbench.units import count, plural
 
 MIN_FILES_TO_CACHE = 5  # fewer are parsed in a fifth of a second
-_CACHE_VERSION = f"3, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
+_CACHE_VERSION = f"4, schema {SCHEMA_VERSION}"  # raise it whenever something else is kept of a file
 _METADATA = b"accelbench"
 _BATCH_FILES = 16  # files read together: remote ones are fetched concurrently, and memory stays bounded
 _SLOW_S = 2  # reading for longer shows a progress bar
@@ -85,11 +85,15 @@ class _Content:
 
 @dataclass(frozen=True, kw_only=True)
 class _Files:
-    """What readable files hold: a row per file in ``files``; the other tables name the file in their column ``run``."""
+    """What readable files hold: a row per file in ``files``; the other tables name the file in their column ``run``.
+
+    ``left_out`` names the machines of files of which nothing else was read, by name, size and mark.
+    """
 
     files: pd.DataFrame
     observations: pd.DataFrame
     unmeasured: pd.DataFrame
+    left_out: dict[tuple[str, int, str], str] = field(default_factory=dict)
 
 
 def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine: str = "") -> History:
@@ -134,7 +138,10 @@ def _update(
     """
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
     cached = set(zip(*columns, strict=True))
-    stale = [entry for entry in entries if not entry.mark or (entry.name, entry.size_bytes, entry.mark) not in cached]
+    left_out = {key: known.left_out[key] for each in entries if each.mark and (key := each.key) in known.left_out}
+    if machine:
+        cached |= {key for key, other in left_out.items() if other != machine}
+    stale = [entry for entry in entries if not entry.mark or entry.key not in cached]
     digests = dict(zip(known.files["file"], known.files["digest"], strict=True))
     marks: dict[str, str] = {}  # of files that are cached under another mark
     unreadable: dict[str, UnreadableResult] = {}
@@ -143,11 +150,12 @@ def _update(
         for batch in _read_batches(storage, stale, opened):
             results: list[tuple[_Content, Result]] = []
             for each in batch:
-                if each.digest and each.digest == digests.get(each.entry.name):
+                if (digest := digests.get(each.entry.name)) and each.digest == digest:
                     marks[each.entry.name] = each.entry.mark
                     continue
                 try:
-                    if machine and each.machine() not in (machine, ""):
+                    if machine and (other := each.machine()) not in (machine, ""):
+                        left_out[each.entry.key] = other
                         continue
                     results.append((each, each.result()))
                 except UnreadableResult as error:
@@ -155,7 +163,7 @@ def _update(
             if results:
                 fresh.append(_tabulate(results))
     unchanged = ({entry.name for entry in entries} - {entry.name for entry in stale}) | marks.keys()
-    if not fresh and not marks and len(unchanged) == len(known.files):
+    if not fresh and not marks and left_out == known.left_out and unchanged.issuperset(known.files["file"]):
         return known, unreadable
     files = known.files[known.files["file"].isin(unchanged)]
     kept = _Files(
@@ -168,6 +176,7 @@ def _update(
         files=_join([each.files for each in parts]),
         observations=join_observations([each.observations for each in parts]),
         unmeasured=_join([each.unmeasured for each in parts]),
+        left_out=left_out,
     )
     return current, unreadable
 
@@ -348,6 +357,7 @@ def _read_cache(path: Path) -> _Files | None:
                 files=files.assign(taken=pd.to_datetime(files["taken"], utc=True, format="ISO8601")),
                 observations=table.to_pandas(),  # which restores the types
                 unmeasured=pd.DataFrame(stored["unmeasured"], columns=[*UNMEASURED_COLUMNS]),
+                left_out={(name, size_bytes, mark): machine for name, size_bytes, mark, machine in stored["left_out"]},
             )
     return None
 
@@ -359,6 +369,7 @@ def _write_cache(path: Path, content: _Files) -> None:
         "version": _CACHE_VERSION,
         "files": content.files.assign(taken=taken.to_numpy()).to_numpy().tolist(),
         "unmeasured": content.unmeasured.astype(object).to_numpy().tolist(),
+        "left_out": [[*key, machine] for key, machine in content.left_out.items()],
     }
     table = pa.Table.from_pandas(content.observations, preserve_index=False)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: json.dumps(stored).encode()})

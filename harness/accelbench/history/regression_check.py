@@ -449,10 +449,12 @@ def _deviation_of_span(span: int, values: Matrix, roles: RunRoles, errors: Matri
     min_runs = 1 if span == 1 else MIN_RUNS
     usable = present[-1] & (new.sum(axis=0) == span) & (runs >= min_runs) & (before.sum(axis=0) >= MIN_RUNS)
     inflation = variance_inflation((span, max(1, int(np.median(runs)))), mean_autocorrelation(past))
-    null = _past_deviations(past, spread, span)
+    chances = np.full(len(usable), np.nan)
+    if usable.any():
+        null = _past_deviations(past, spread, span)
+        chances = np.where(usable, _chance(shift / error, spread, null, inflation), np.nan)
     return {
-        "shift": shift, "error": error, "centre": centre, "runs": runs,
-        "p": np.where(usable, _chance(shift / error, spread, null, inflation), np.nan),
+        "shift": shift, "error": error, "centre": centre, "runs": runs, "p": chances,
         "known_runs": before.sum(axis=0), "first": first, "deviation": spread.deviation, "freedom": spread.freedom,
     }  # fmt: skip
 
