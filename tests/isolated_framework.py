@@ -1,15 +1,20 @@
 """Tests in a process of their own, because the pytest process already holds another framework.
 
 Mark such a test, or its module in ``pytestmark``, with ``pytest.mark.isolated_framework("tensorflow")``, and import the
-framework inside its functions. All tests of a framework share one process, which imports it once.
+framework inside its functions. All tests of a framework share one process, which imports it once: also where
+pytest-xdist spreads the files, since one of its workers gets them all.
 """
 
 import gc
 import inspect
 import pickle
+import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pytest
@@ -30,6 +35,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("isolated_framework"):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread files, those with tests of one framework together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    @cache
+    def isolated_in(file: Path) -> str:
+        marked = re.search(r'isolated_framework\("(\w+)"\)', file.read_text())
+        return marked[1] if marked else ""
+
+    class OneWorkerPerFramework(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return isolated_in(config.rootpath / file) or file
+
+    return OneWorkerPerFramework(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -75,11 +75,11 @@ def test_a_wave_moves_and_stays_within_its_border() -> None:
 @pytest.mark.parametrize(
     ("name", "framework", "technique", "level", "budget"),
     [
-        ("vision_transformer", "torch", "amp", "bf16", "20s"),
-        ("trainer", "torch", "amp", "bf16", "20s"),
-        ("lightning_digits", "torch", "amp", "bf16", "20s"),
-        ("keras_fit", "tensorflow", "steps-per-execution", "8", "20s"),
-        ("simulation", "numpy", "dtype", "float32", "10s"),
+        ("vision_transformer", "torch", "amp", "bf16", "12s"),
+        ("trainer", "torch", "amp", "bf16", "12s"),
+        ("lightning_digits", "torch", "amp", "bf16", "12s"),
+        ("keras_fit", "tensorflow", "steps-per-execution", "8", "12s"),
+        ("simulation", "numpy", "dtype", "float32", "8s"),
     ],
 )
 def test_advice_is_given_for_every_example(
@@ -92,6 +92,7 @@ def test_advice_is_given_for_every_example(
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{name}.py:build ({framework}): ")
-    assert f"{technique} {level}" in done.stdout  # its effect, or that the time of a busy machine was too short for it
-    assert "Your program has already: " in done.stdout
+    answer, has_already, _ = done.stdout.partition("Your program has already: ")
+    assert f"{technique} {level}" in answer  # its effect, or that the time of a busy machine was too short for it
+    assert has_already
     assert list(folder.iterdir()) == []

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import signal
 
 from accelbench.history.change_points import is_random_walk, measure_level_shifts, segment
 
@@ -13,7 +13,7 @@ NOISE = {
     "skewed": lambda rng, runs: (rng.lognormal(0, 0.8, runs) - 1.38) / 1.31,
     "heavy-tailed": lambda rng, runs: rng.standard_t(3, runs) / np.sqrt(3),
     "bimodal": lambda rng, runs: rng.choice([-1.0, 1.0], runs) + 0.3 * rng.standard_normal(runs),
-    "autocorrelated": lambda rng, runs: signal.lfilter([0.8], [1, -0.6], rng.standard_normal(runs + 50))[50:],
+    "autocorrelated": lambda rng, runs: scipy.signal.lfilter([0.8], [1, -0.6], rng.standard_normal(runs + 50))[50:],
 }
 
 
@@ -195,7 +195,7 @@ NUMBER, AT = 80, 40
 def slow_moves(seed, runs=100):
     """Return runs of their own on a level that follows an autoregression, each with half of the variance."""
     own, pushes = np.random.default_rng(seed).standard_normal((2, runs + 200))
-    level = signal.lfilter([np.sqrt(1 - 0.9**2)], [1.0, -0.9], pushes)
+    level = scipy.signal.lfilter([np.sqrt(1 - 0.9**2)], [1.0, -0.9], pushes)
     return ((own + level) / np.sqrt(2))[200:]
 
 
