@@ -75,11 +75,11 @@ def test_a_wave_moves_and_stays_within_its_border() -> None:
 @pytest.mark.parametrize(
     ("name", "framework", "technique", "level", "budget"),
     [
-        ("vision_transformer", "torch", "amp", "bf16", "12s"),
-        ("trainer", "torch", "amp", "bf16", "12s"),
-        ("lightning_digits", "torch", "amp", "bf16", "12s"),
-        ("keras_fit", "tensorflow", "steps-per-execution", "8", "12s"),
-        ("simulation", "numpy", "dtype", "float32", "8s"),
+        ("vision_transformer", "torch", "amp", "bf16", "20s"),
+        ("trainer", "torch", "amp", "bf16", "20s"),
+        ("lightning_digits", "torch", "amp", "bf16", "20s"),
+        ("keras_fit", "tensorflow", "steps-per-execution", "8", "20s"),
+        ("simulation", "numpy", "dtype", "float32", "10s"),
     ],
 )
 def test_advice_is_given_for_every_example(
