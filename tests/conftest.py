@@ -43,17 +43,17 @@ def _no_idle_workers() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _few_objects() -> None:
+def _few_objects(request: pytest.FixtureRequest) -> None:
     """Exempt from garbage collection what was imported so far.
 
     The engine collects garbage before it measures, and would look through all of PyTorch and pytest every time.
     """
-    _freeze(len(sys.modules))
+    _freeze(request.path, len(sys.modules))
 
 
 @cache
-def _freeze(_: int) -> None:
-    """Exempt all objects, once for each number of modules that were imported."""
+def _freeze(_: Path, __: int) -> None:
+    """Exempt all objects, once for each file of tests and each number of modules that were imported."""
     gc.collect()
     gc.freeze()
 

@@ -4,7 +4,6 @@ The whole referee runs on a simulated clock: it sizes blocks, warms up, measures
 the evidence suffices.
 """
 
-import gc
 import math
 from collections.abc import Callable, Iterator
 from random import Random
@@ -78,14 +77,6 @@ def _measure(noise: Noise, random: Random) -> Judgement:
 
 def coverage(effects: list[Judgement]) -> float:
     return sum(effect.low <= SPEEDUP <= effect.high for effect in effects) / len(effects)
-
-
-@pytest.fixture(autouse=True)
-def small_heap() -> Iterator[None]:
-    """Keep the objects of pytest and other tests out of the referee's garbage collections, as a worker does."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -96,9 +96,11 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
     from accelbench.results.load import find_newest
 
     thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
-    # Of a folder, the runs of the newest run's machine are all that is looked at. Remote files are fetched only once.
-    newest_runs = find_newest(results).results if local_path(results) and not baseline else []
-    history = load_history(results, newest_runs, machine=newest_runs[0].run.machine if newest_runs else "")
+    if local_path(results) and not baseline:  # remote files would be fetched each time
+        (newest_run,) = find_newest(results).results
+        history = load_history(results, [newest_run], machine=newest_run.run.machine)
+    else:
+        history = load_history(results)
     if history.newer_unreadable:
         raise BadInput(f"the newest run cannot be checked: {history.newer_unreadable}")
     newest = history.runs["run"].iloc[-1]

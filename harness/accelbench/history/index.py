@@ -134,13 +134,13 @@ def _update(
 ) -> tuple[_Files, dict[str, UnreadableResult]]:
     """Return what the entries hold, ``known`` itself where nothing changed, and why others cannot be read, by name.
 
-    Files that nobody has read before are left out where they are not of the ``machine``, unless that is "".
+    Files that nobody has read before are left out where they are not of the ``machine``, if one is named.
     """
+    left_out = {
+        each.key: other for each in entries if machine and (other := known.left_out.get(each.key, machine)) != machine
+    }
     columns = (known.files[name] for name in ("file", "size_bytes", "mark"))
-    cached = set(zip(*columns, strict=True))
-    left_out = {key: known.left_out[key] for each in entries if each.mark and (key := each.key) in known.left_out}
-    if machine:
-        cached |= {key for key, other in left_out.items() if other != machine}
+    cached = {*zip(*columns, strict=True), *left_out}
     stale = [entry for entry in entries if not entry.mark or entry.key not in cached]
     digests = dict(zip(known.files["file"], known.files["digest"], strict=True))
     marks: dict[str, str] = {}  # of files that are cached under another mark
