@@ -18,6 +18,7 @@ def worker() -> Iterator[Worker]:
 
 
 def close_every_pipe() -> None:
+    time.sleep(1)  # until the thread that listens waits for the next order: from then on nothing wakes it
     os.closerange(3, 256)
     time.sleep(600)
 
