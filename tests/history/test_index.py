@@ -215,6 +215,10 @@ def test_a_place_without_a_result_is_one_line(tmp_path):
         load_history(tmp_path)
     with pytest.raises(BadInput, match="no such file or folder"):
         load_history(tmp_path / "nowhere")
+    save(measured(), tmp_path / "0001_a.json", taken=day(1))
+    with pytest.raises(BadInput, match="no results here; make some with"):
+        load_history(tmp_path, machine="other-4c")
+    (tmp_path / "0001_a.json").unlink()
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(BadInput, match=r"bad\.json: not complete JSON"):
         load_history(tmp_path)

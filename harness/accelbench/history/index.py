@@ -113,9 +113,9 @@ def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine
     current, unreadable = _update(known, storage, entries, {result.path: result for result in opened}, machine)
     if cache and current is not known:
         _write_cache(cache, current)
-    if current.files.empty:
-        raise nothing_in(storage.location, [*unreadable.values()])
     files = current.files[current.files["machine"] == machine] if machine else current.files
+    if files.empty:
+        raise nothing_in(storage.location, [*unreadable.values()])
     files = files.assign(path=[storage.address(file) for file in files["file"]])
     files, duplicates = _without_duplicates(files)
     runs = _in_order(files)

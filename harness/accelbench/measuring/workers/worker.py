@@ -56,7 +56,7 @@ def main() -> None:
     except Unavailable as error:
         framework = error
     import_s = time.perf_counter() - start
-    gc.freeze()  # without a search of everything that was imported
+    gc.freeze()  # the framework and all else, so that the first order does not search them
     orders: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
     while True:
