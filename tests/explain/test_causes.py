@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from accelbench.explain.causes import BOUND, find_causes, find_nearest_ceiling, plan_remedies
+from accelbench.explain.causes import BOUND, find_causes, find_nearest_ceiling, may_be_memory_bound, plan_remedies
 from accelbench.explain.parts import baseline_of, plan_parts, read_part
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Ceiling, Effect
@@ -112,6 +112,14 @@ def test_operators_near_the_rate_of_the_memory_bind_by_memory():
     moving = an_operator("add", 0.8, operations=2e7, moved_bytes=6e8)
     assert find_nearest_ceiling(moving, a_profile(operators=(moving,)), CEILINGS).bound == "memory"
     assert codes_of(operators=(moving,)) == ["memory-bound"]
+
+
+@pytest.mark.parametrize(
+    ("moved_bytes", "operations", "may_be"), [(1.5e8, 0.0, True), (5e7, 0.0, False), (1.5e8, 6e9, False)]
+)
+def test_memory_may_bind_operators_that_move_bytes_at_an_eighth_of_its_highest_rate(moved_bytes, operations, may_be):
+    moving = an_operator("add", 0.8, operations=operations, moved_bytes=moved_bytes)
+    assert may_be_memory_bound(a_profile(operators=(moving,)), CEILINGS) == may_be
 
 
 @pytest.mark.parametrize(("others_bytes", "bound"), [(0.0, "neither"), (1e9, "memory")])

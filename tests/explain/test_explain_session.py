@@ -15,7 +15,7 @@ from accelbench.core import Trial, find_workload
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain import ExplanationRequest, as_text, explain, explain_technique, predict_speedups
 from accelbench.explain.parts import TOO_LATE, StepPart
-from accelbench.explain.profile import Profile, StepShare
+from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.session import PairedMeasurement
 from accelbench.machine_lock import lock_machine
 from accelbench.measuring.trial_result import TrialResult
@@ -32,6 +32,8 @@ def build() -> ArrayProgram:
 """
 PROFILE = Profile(framework="numpy", device="cpu", seconds=1e-3, items=32.0, threads=1, cores=2)
 CEILINGS = [Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0)]
+MOVING = OperatorTime(name="add", calls=1, seconds=9e-4, share=StepShare(share=0.9, low=0.8, high=1.0), moved_bytes=3e6)
+HALF_THE_RATE = replace(CEILINGS[0], per_s=5e9)
 LOST = WorkerLostError("crashed", reason("worker-exited", status=1, when="during a trial"))
 ANSWERS = {"import": 0.1, "describe": ((), {}, False), "ceilings": CEILINGS}
 
@@ -100,7 +102,8 @@ def test_no_import_after_the_ceilings_is_part_of_the_budget(orders, request_of_a
     assert "import" not in later
 
 
-def test_known_ceilings_cost_no_import(orders, request_of_a_program):
+def test_known_ceilings_cost_no_import(orders, request_of_a_program, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", replace(PROFILE, operators=(MOVING,)))
     for _ in range(2):
         orders.clear()
         with pytest.raises(Unavailable):
@@ -156,7 +159,7 @@ class AnsweringPool:
 
     def __init__(self, *answers: tuple[float, float, float]) -> None:
         self.answers, self.trials = [*answers], list[Trial]()
-        self.ceilings = SimpleNamespace(get=lambda *_: CEILINGS)
+        self.ceilings = SimpleNamespace(get=lambda *_: CEILINGS, measure_memory=lambda *_: [HALF_THE_RATE])
 
     def start(self, _: str) -> None:
         """Start no worker."""
@@ -194,6 +197,18 @@ def test_what_the_pairs_leave_open_is_taken_off_again_in_the_time_that_is_left(r
     explanation = explain(request_of_a_program)
     assert [trial.arms[1:] for trial in pool.trials] == [({"threads": "all"},)] * 2
     assert [cause.code for cause in explanation.causes] == ["one-thread"]
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(("moved_bytes", "causes"), [(3e6, ["memory-bound"]), (1e6, [])])
+def test_operators_are_compared_with_the_rate_of_the_memory_at_present(
+    request_of_a_program, monkeypatch, moved_bytes, causes
+):
+    moving = replace(MOVING, moved_bytes=moved_bytes)
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", replace(PROFILE, threads=2, operators=(moving,)))
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: AnsweringPool(SURE))
+    explanation = explain(request_of_a_program)
+    assert [cause.code for cause in explanation.causes] == causes
 
 
 @pytest.mark.usefixtures("orders")

@@ -183,11 +183,17 @@ class Machine:
         """Return the ceilings of a new session."""
         return Ceilings(self._measure, lambda framework: {f"{framework}.version": self.version})
 
-    def _measure(self, framework: str, on_progress: OnProgress) -> list[Ceiling]:
+    def _measure(self, framework: str, on_progress: OnProgress, name: str) -> list[Ceiling]:
         on_progress("measuring")
-        self.measured.append(framework)
+        self.measured.append(f"{framework}: {name}" if name else framework)
         per_s = self.per_s.get(framework)
-        return [Ceiling(name="cpu matrix fp32", per_s=per_s, unit="operation")] if per_s else []
+        if not per_s:
+            return []
+        rates = [
+            Ceiling(name="cpu matrix fp32", per_s=per_s, unit="operation"),
+            Ceiling(name="cpu memory", per_s=per_s / 4, unit="byte"),
+        ]
+        return [rate for rate in rates if name in ("", rate.name)]
 
 
 def fastest(ceilings: list[Ceiling]) -> float:
@@ -210,6 +216,26 @@ def test_the_highest_ceiling_of_any_framework_counts() -> None:
     machine = Machine()
     machine.session().get("torch", ignore)
     assert fastest(machine.session().get("numpy", ignore)) == 2e11
+
+
+def test_a_memory_that_neighbours_use_has_a_lower_rate_at_present_and_the_one_on_file_stays() -> None:
+    machine = Machine()
+    before = machine.session().get("torch", ignore)
+    machine.per_s["torch"] = 1e11
+    session = machine.session()
+    session.get("torch", ignore)
+    present = session.measure_memory("torch", "cpu", ignore)
+    assert machine.measured == ["numpy", "torch", "torch: cpu memory"]
+    assert ceiling_at(before, 0) == 5e10
+    assert ceiling_at(present, 0) == 2.5e10
+    assert fastest(present) == fastest(before)
+    assert session.on_file() == machine.session().get("torch", ignore) == before
+
+
+def test_a_device_whose_memory_no_probe_of_the_framework_measures_has_its_ceilings_on_file() -> None:
+    session = Machine().session()
+    known = session.get("torch", ignore)
+    assert session.measure_memory("torch", "cuda:0", ignore) == known
 
 
 def test_another_version_is_measured_again() -> None:

@@ -14,11 +14,13 @@ from accelbench.core import Levels, find_technique
 from accelbench.explain.parts import ABLATION, SMALL_CALL_S, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.roofline.ceilings import find_ceiling
+from accelbench.roofline.probes import memory_ceiling
 from accelbench.schema.result import Ceiling
 from accelbench.text import format_levels, list_some
 from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
+LEFT = 0.25  # of the memory's rate, which neighbours leave at least
 BOUND = 0.3  # of the time, which what binds a program takes for certain
 MOST = 0.5  # of the time, which operators near a ceiling take on average if it binds
 CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one core
@@ -290,8 +292,10 @@ class NearestCeiling:
     of_ceiling: float | None = None
 
 
-def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Sequence[Ceiling]) -> NearestCeiling:
-    """Return which ceiling an operator of a profile is nearest to, and how near.
+def find_nearest_ceiling(
+    operator: OperatorTime, profile: Profile, ceilings: Sequence[Ceiling], *, least: float = NEAR
+) -> NearestCeiling:
+    """Return which ceiling an operator of a profile is nearest to, if it reaches ``least`` of it, and how near.
 
     What a call moves lies in a core's cache if it is small. Else it was moved out of the caches by the rest of the
     batch, unless the whole batch fits into them.
@@ -303,7 +307,7 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     working_set_bytes = moved / operator.calls
     if working_set_bytes >= CORE_CACHE_BYTES:
         working_set_bytes = max(working_set_bytes, profile.batch_moved_bytes)
-    memory = find_ceiling(ceilings, f"{device} memory", working_set_bytes)
+    memory = find_ceiling(ceilings, memory_ceiling(device), working_set_bytes)
     if memory and moved:
         found["memory"] = moved / operator.seconds / memory.per_s
     products = [
@@ -316,7 +320,15 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     if not found:
         return NearestCeiling(bound="unknown")
     nearest = max(found, key=lambda bound: found[bound])
-    return NearestCeiling(bound=nearest if found[nearest] >= NEAR else "neither", of_ceiling=found[nearest])
+    return NearestCeiling(bound=nearest if found[nearest] >= least else "neither", of_ceiling=found[nearest])
+
+
+def may_be_memory_bound(profile: Profile, ceilings: Sequence[Ceiling]) -> bool:
+    """Return whether memory may bind the program, if neighbours take most of the rate at which it moves bytes."""
+    nearest = (
+        (each.share, find_nearest_ceiling(each, profile, ceilings, least=LEFT * NEAR)) for each in profile.operators
+    )
+    return StepShare.sum_of(share for share, near in nearest if near.bound == "memory").share >= BOUND
 
 
 def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling], least: float) -> Iterator[Cause]:

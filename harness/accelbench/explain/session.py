@@ -26,7 +26,7 @@ from accelbench.core import (
 )
 from accelbench.core.workload import Size
 from accelbench.errors import BadInput, Unavailable
-from accelbench.explain.causes import BOUND, find_causes, plan_remedies
+from accelbench.explain.causes import BOUND, find_causes, may_be_memory_bound, plan_remedies
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
     ABLATION,
@@ -152,6 +152,8 @@ def _explain(
         profiled_s = time.monotonic()
         ceilings = pool.ceilings.get(request.framework, on_progress)
     start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
+    if may_be_memory_bound(profile, ceilings):
+        ceilings = pool.ceilings.measure_memory(request.framework, profile.device, on_progress)
     measure = PairedMeasurement(request, pool, profile, on_progress)
     find_likely_causes = partial(find_causes, profile, ceilings=ceilings, least=BOUND)
     end_s = start_s + request.budget_s

@@ -20,7 +20,7 @@ from accelbench.core import Arm, OnProgress
 from accelbench.files import cache_folder, write_atomically
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.referee import Stopwatch
-from accelbench.roofline.probes import PeakProbe
+from accelbench.roofline.probes import PeakProbe, memory_ceiling
 from accelbench.schema import environment
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.result import Ceiling
@@ -39,15 +39,15 @@ LONG_STEP_S = 0.003  # a step that takes longer keeps the machine busy; a larger
 CACHE_VERSION = 1
 MAX_CACHE_BYTES = 2**20  # a file has some kilobytes
 
-Measure = Callable[[str, OnProgress], list[Ceiling]]
+Measure = Callable[[str, OnProgress, str], list[Ceiling]]
 Describe = Callable[[str], dict[str, str]]
 
 
 class Ceilings:
     """The ceilings that all frameworks together have reached on this machine.
 
-    ``measure`` measures the probes of a framework in a fresh worker; ``describe`` returns that framework's
-    configuration.
+    ``measure`` measures the probes of a framework in a fresh worker, or the probe of one ceiling, if that is named, in
+    the worker that there is; ``describe`` returns that framework's configuration.
     """
 
     def __init__(self, measure: Measure, describe: Describe) -> None:
@@ -76,6 +76,16 @@ class Ceilings:
                 self._update(name, on_progress)
         return self.on_file()
 
+    def measure_memory(self, framework: str, device: str, on_progress: OnProgress) -> list[Ceiling]:
+        """Return the ceilings on file, with the rate at which a device's memory moves bytes at present.
+
+        Neighbours may take half of it for hours. They leave the rate of products as it is.
+        """
+        name = memory_ceiling(device)
+        present = envelope(self._measure(framework, on_progress, name))
+        known = self.on_file()
+        return [*(each for each in known if each.name != name), *present] if present else known
+
     def on_file(self) -> list[Ceiling]:
         """Return the highest ceilings that any framework has reached on this machine, in any session."""
         others = (read_cache(self._machine, name) for name in FRAMEWORKS if name not in self._known)
@@ -90,7 +100,7 @@ class Ceilings:
         return True
 
     def _update(self, framework: str, on_progress: OnProgress) -> None:
-        measured = envelope(self._measure(framework, on_progress))
+        measured = envelope(self._measure(framework, on_progress, ""))
         self._known[framework] = highest(self._known.get(framework, []), measured)
         self._remeasured.add(framework)
         if measured:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from accelbench.core import AS_IS, Levels, Trial, find_technique
 from accelbench.measuring.trial_result import StatedWork, TrialResult, no_baseline
 from accelbench.roofline.ceilings import find_ceiling
-from accelbench.roofline.probes.probe import PER_CORE
+from accelbench.roofline.probes.probe import PER_CORE, memory_ceiling
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Ceiling, Outcome, Rate, Timing
 
@@ -155,7 +155,7 @@ def _quantile(timing: Timing, share: float) -> float:
 
 def _demands(stated: StatedWork, ceilings: Sequence[Ceiling]) -> Iterator[_Demand]:
     work, devices = stated.work, _devices(stated.device, ceilings)
-    memory = _ascending(find_ceiling(ceilings, f"{device} memory", work.memory_bytes) for device in devices)
+    memory = _ascending(find_ceiling(ceilings, memory_ceiling(device), work.memory_bytes) for device in devices)
     yield _Demand(amount=work.memory_bytes, ceilings=memory[-1:])
     yield _Demand(amount=work.operations, ceilings=_matrix(stated, devices, ceilings), saving=work.saving)
     for way, amount in (("to device", work.to_device_bytes), ("from device", work.from_device_bytes)):
@@ -164,7 +164,7 @@ def _demands(stated: StatedWork, ceilings: Sequence[Ceiling]) -> Iterator[_Deman
     read = [
         find_ceiling(ceilings, "disk"),
         find_ceiling(ceilings, "page cache"),
-        find_ceiling(ceilings, "cpu memory", work.disk_bytes),
+        find_ceiling(ceilings, memory_ceiling("cpu"), work.disk_bytes),
     ]
     yield _Demand(amount=work.disk_bytes, ceilings=_ascending(read))
 

@@ -174,16 +174,20 @@ class Pool:
                 worker.close()
         return proofs
 
-    def _measure_ceilings(self, framework: str, on_progress: OnProgress) -> list[Ceiling]:
-        """Return the ceilings that a fresh worker measures, which stays for the next trial; none if it was lost."""
-        self._end(framework)
+    def _measure_ceilings(self, framework: str, on_progress: OnProgress, name: str) -> list[Ceiling]:
+        """Return the ceilings that a fresh worker measures, which stays for the next trial; none if it was lost.
+
+        If one is named, only that is measured, in the worker that there is.
+        """
+        if not name:
+            self._end(framework)
         try:
             worker = self._worker_for(framework, {})
             self._describe(framework)
             self._make_room(framework)
             with self._spending.charge("ceilings"):
                 ceilings: list[Ceiling] = worker.ask(
-                    "ceilings", silence_s=self._plan.silence_s, on_progress=on_progress
+                    "ceilings", name, silence_s=self._plan.silence_s, on_progress=on_progress
                 )
         except BaseException as error:  # interrupted: a worker that is measuring is of no further use
             self._end(framework)

@@ -41,7 +41,7 @@ _QUIETEST: dict[str, float] = {}  # the times of reference work in this worker's
 
 
 def main() -> None:
-    """Serve orders: ``("describe",)``, ``("devices",)``, ``("ceilings",)`` and ``("measure", trial)``.
+    """Serve orders: ``("describe",)``, ``("devices",)``, ``("ceilings", name)`` and ``("measure", trial)``.
 
     ``("prove", trial, places)`` returns the records of the arms at these places with the kernels that each starts.
     ``("applicable", trial, host)`` returns the techniques that apply to a workload, ``("import",)`` the seconds that
@@ -113,7 +113,7 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     if order[0] == "call":
         return _call(*order[1:])
     if order[0] == "ceilings":
-        return [] if isinstance(framework, Unavailable) else _ceilings(framework, on_progress)
+        return [] if isinstance(framework, Unavailable) else _ceilings(framework, order[1], on_progress)
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return TrialResult.nothing(trial, "unavailable", reason_of(framework))
@@ -171,11 +171,11 @@ def _precision(trial: Trial, framework: Framework) -> AbstractContextManager[Non
     return framework.disable_tf32() if isinstance(trial.workload, str) else framework.precision_restored()
 
 
-def _ceilings(framework: Framework, on_progress: OnProgress) -> list[Ceiling]:
+def _ceilings(framework: Framework, name: str, on_progress: OnProgress) -> list[Ceiling]:
+    """Return the rates of a framework's probes, or of the probe of the ceiling that is named."""
+    probes = [probe for probe in find_probes(framework.name) if name in ("", probe.ceiling)]
     stopwatch = Stopwatch(time.perf_counter, framework.synchronize)
-    return measure_peaks(
-        find_probes(framework.name), stopwatch, on_progress=on_progress, empty_cache=framework.empty_cache
-    )
+    return measure_peaks(probes, stopwatch, on_progress=on_progress, empty_cache=framework.empty_cache)
 
 
 if __name__ == "__main__":

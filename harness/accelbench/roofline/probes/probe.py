@@ -50,7 +50,12 @@ def find_probes(framework: str) -> list[PeakProbe]:
 def memory(device: str, kernels: Kernels, free_bytes: float, most: float = math.inf) -> PeakProbe:
     """Return the probe of a device's memory, at working sets of at most ``most`` bytes."""
     sizes = tuple(size for size in WORKING_SETS if size <= min(most, free_bytes / MEMORY_PART))
-    return PeakProbe(ceiling=f"{device} memory", unit="byte", sizes=sizes, kernels=kernels, by_working_set=True)
+    return PeakProbe(ceiling=memory_ceiling(device), unit="byte", sizes=sizes, kernels=kernels, by_working_set=True)
+
+
+def memory_ceiling(device: str) -> str:
+    """Return the name of the ceiling of a device's memory."""
+    return f"{device} memory"
 
 
 def matrix(device: str, precision: str, kernels: Kernels) -> PeakProbe:
