@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch._inductor import config
 
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Arm, Setting, find_workload
@@ -39,6 +38,8 @@ def noobstacle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_every_compiled_arm_compiles_what_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import config  # here, since its import takes seconds
+
     monkeypatch.setattr(config.cpp, "vec_isa_ok", True)  # else PyTorch asks the compiler for seconds what it knows
     setting = Setting()
     arms = [built(setting) for _ in "ab"]  # as two arms of a trial that differ in something else
@@ -87,7 +88,7 @@ def test_where_pytorch_keeps_its_own_is_put_back(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 def test_without_a_compiler_it_is_skipped_with_the_reason() -> None:
-    from torch._inductor import config  # here, since its import takes seconds
+    from torch._inductor import config
 
     compiling.obstacle.cache_clear()
     try:
