@@ -33,7 +33,7 @@ def build() -> ArrayProgram:
 PROFILE = Profile(framework="numpy", device="cpu", seconds=1e-3, items=32.0, threads=1, cores=2)
 CEILINGS = [Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_bytes=0)]
 MOVING = OperatorTime(name="add", calls=1, seconds=9e-4, share=StepShare(share=0.9, low=0.8, high=1.0), moved_bytes=3e6)
-HALF_THE_RATE = replace(CEILINGS[0], per_s=5e9)
+HALF_THE_BANDWIDTH = replace(CEILINGS[0], per_s=5e9)
 LOST = WorkerLostError("crashed", reason("worker-exited", status=1, when="during a trial"))
 ANSWERS = {"import": 0.1, "describe": ((), {}, False), "ceilings": CEILINGS}
 
@@ -159,7 +159,7 @@ class AnsweringPool:
 
     def __init__(self, *answers: tuple[float, float, float]) -> None:
         self.answers, self.trials = [*answers], list[Trial]()
-        self.ceilings = SimpleNamespace(get=lambda *_: CEILINGS, measure_memory=lambda *_: [HALF_THE_RATE])
+        self.ceilings = SimpleNamespace(get=lambda *_: CEILINGS, measure_memory=lambda *_: [HALF_THE_BANDWIDTH])
 
     def start(self, _: str) -> None:
         """Start no worker."""
@@ -201,7 +201,7 @@ def test_what_the_pairs_leave_open_is_taken_off_again_in_the_time_that_is_left(r
 
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize(("moved_bytes", "causes"), [(3e6, ["memory-bound"]), (1e6, [])])
-def test_operators_are_compared_with_the_rate_of_the_memory_at_present(
+def test_operators_are_compared_with_the_present_bandwidth_of_the_memory(
     request_of_a_program, monkeypatch, moved_bytes, causes
 ):
     moving = replace(MOVING, moved_bytes=moved_bytes)

@@ -218,7 +218,7 @@ def test_the_highest_ceiling_of_any_framework_counts() -> None:
     assert fastest(machine.session().get("numpy", ignore)) == 2e11
 
 
-def test_a_memory_that_neighbours_use_has_a_lower_rate_at_present_and_the_one_on_file_stays() -> None:
+def test_the_present_bandwidth_of_a_memory_that_neighbours_use_replaces_none_on_file() -> None:
     machine = Machine()
     before = machine.session().get("torch", ignore)
     machine.per_s["torch"] = 1e11

@@ -20,7 +20,7 @@ from accelbench.text import format_levels, list_some
 from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
-LEFT = 0.25  # of the memory's rate, which neighbours leave at least
+LEFT = 0.25  # of the memory's bandwidth, which neighbours leave at least
 BOUND = 0.3  # of the time, which what binds a program takes for certain
 MOST = 0.5  # of the time, which operators near a ceiling take on average if it binds
 CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one core
@@ -324,7 +324,7 @@ def find_nearest_ceiling(
 
 
 def may_be_memory_bound(profile: Profile, ceilings: Sequence[Ceiling]) -> bool:
-    """Return whether memory may bind the program, if neighbours take most of the rate at which it moves bytes."""
+    """Return whether memory may bind the program where neighbours use most of its bandwidth."""
     nearest = (
         (each.share, find_nearest_ceiling(each, profile, ceilings, least=LEFT * NEAR)) for each in profile.operators
     )

@@ -77,9 +77,9 @@ class Ceilings:
         return self.on_file()
 
     def measure_memory(self, framework: str, device: str, on_progress: OnProgress) -> list[Ceiling]:
-        """Return the ceilings on file, with the rate at which a device's memory moves bytes at present.
+        """Return the ceilings on file, but for a device's memory its present bandwidth in place of the highest one.
 
-        Neighbours may take half of it for hours. They leave the rate of products as it is.
+        Neighbours may use half of it for hours. They leave the rate of products as it is.
         """
         name = memory_ceiling(device)
         present = envelope(self._measure(framework, on_progress, name))
