@@ -115,7 +115,8 @@ def test_operators_near_the_rate_of_the_memory_bind_by_memory():
 
 
 @pytest.mark.parametrize(
-    ("moved_bytes", "operations", "may_be"), [(1.5e8, 0.0, True), (5e7, 0.0, False), (1.5e8, 6e9, False)]
+    ("moved_bytes", "operations", "may_be"),
+    [(1.5e8, 0.0, True), (5e7, 0.0, False), (1.5e8, 2e9, True), (1.5e8, 7e9, False)],
 )
 def test_memory_may_bind_operators_that_use_an_eighth_of_its_highest_bandwidth(moved_bytes, operations, may_be):
     moving = an_operator("add", 0.8, operations=operations, moved_bytes=moved_bytes)

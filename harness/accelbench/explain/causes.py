@@ -14,7 +14,7 @@ from accelbench.core import Levels, find_technique
 from accelbench.explain.parts import ABLATION, SMALL_CALL_S, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.roofline.ceilings import find_ceiling
-from accelbench.roofline.probes import memory_ceiling
+from accelbench.roofline.probes.probe import PER_CORE, memory_ceiling
 from accelbench.schema.result import Ceiling
 from accelbench.text import format_levels, list_some
 from accelbench.units import count, percent, plural, seconds
@@ -292,10 +292,8 @@ class NearestCeiling:
     of_ceiling: float | None = None
 
 
-def find_nearest_ceiling(
-    operator: OperatorTime, profile: Profile, ceilings: Sequence[Ceiling], *, least: float = NEAR
-) -> NearestCeiling:
-    """Return which ceiling an operator of a profile is nearest to, if it reaches ``least`` of it, and how near.
+def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Sequence[Ceiling]) -> NearestCeiling:
+    """Return which ceiling an operator of a profile is nearest to, and how near.
 
     What a call moves lies in a core's cache if it is small. Else it was moved out of the caches by the rest of the
     batch, unless the whole batch fits into them.
@@ -312,7 +310,7 @@ def find_nearest_ceiling(
         found["memory"] = moved / operator.seconds / memory.per_s
     products = [
         ceiling
-        for suffix in ("", ", cores apart")
+        for suffix in ("", PER_CORE)
         if (ceiling := find_ceiling(ceilings, f"{device} matrix {operator.precision or 'fp32'}{suffix}"))
     ]
     if products and operator.operations:
@@ -320,15 +318,14 @@ def find_nearest_ceiling(
     if not found:
         return NearestCeiling(bound="unknown")
     nearest = max(found, key=lambda bound: found[bound])
-    return NearestCeiling(bound=nearest if found[nearest] >= least else "neither", of_ceiling=found[nearest])
+    return NearestCeiling(bound=nearest if found[nearest] >= NEAR else "neither", of_ceiling=found[nearest])
 
 
 def may_be_memory_bound(profile: Profile, ceilings: Sequence[Ceiling]) -> bool:
     """Return whether memory may bind the program where neighbours use most of its bandwidth."""
-    nearest = (
-        (each.share, find_nearest_ceiling(each, profile, ceilings, least=LEFT * NEAR)) for each in profile.operators
-    )
-    return StepShare.sum_of(share for share, near in nearest if near.bound == "memory").share >= BOUND
+    memory = memory_ceiling(profile.device)
+    left = [replace(each, per_s=LEFT * each.per_s) if each.name == memory else each for each in ceilings]
+    return CAUSES_BY_BOUND["memory"].code in {cause.code for cause in _find_bounds(profile, left, BOUND)}
 
 
 def _find_bounds(profile: Profile, ceilings: Sequence[Ceiling], least: float) -> Iterator[Cause]:
