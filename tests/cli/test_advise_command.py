@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelbench.advise.evaluate import Evaluator
+from accelbench.advise.time_limit import TimeLimit
 from accelbench.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -77,6 +78,22 @@ def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench, tmp_p
     assert advice["settings"]["batch_size"] == "DataLoader(data, batch_size=64)"
     own_way = {"as-is": None, "channels-last": "convert(model)"}
     assert advice["settings"].get("memory_format") == own_way[advice["levels"]["memory_format"]]
+
+
+def test_a_budget_that_building_the_program_used_up_is_one_line(accelbench, tmp_path, monkeypatch):
+    class Over(TimeLimit):
+        def __enter__(self):
+            self.is_over = True
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("accelbench.advise.session.TimeLimit", Over)
+    (tmp_path / "sum_up.py").write_text(
+        "import numpy\nfrom accelbench import ArrayProgram\n\n"
+        "def build():\n    return ArrayProgram(step=lambda xp, x: x.sum(), arrays=(numpy.ones(9),))\n"
+    )
+    result = accelbench("sum_up.py:build", "--budget", "9s")
+    assert result.exit_code == 2
+    assert "Error: the budget of 9 s was over before there was an answer; give it more time" in result.stderr
 
 
 @pytest.mark.slow

@@ -499,8 +499,9 @@ class ProgramSearch(Search):
             self._look(arms, self._patience_s(look_s), look_s, self.judge)
             return
         left_s = self._left_s(share)
+        limit = self.limit(left_s)
         try:
-            with self.limit(left_s) as limit:
+            with limit:
                 self._look(arms, self._patience_s(look_s), look_s, self.judge)
         except KeyboardInterrupt:
             if not limit.is_over:

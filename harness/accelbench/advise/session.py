@@ -174,13 +174,14 @@ def _run(search: Search, start_s: float) -> Configuration:
     """
     if not isinstance(search, ProgramSearch):
         return search.run()
-    with TimeLimit(start_s + LONGEST * search.budget_s - time.monotonic()) as limit:
-        try:
+    limit = TimeLimit(start_s + LONGEST * search.budget_s - time.monotonic())
+    try:
+        with limit:
             best = search.run()
-        except KeyboardInterrupt:
-            if not limit.is_over:
-                raise
-            best = search.answer_so_far()
+    except KeyboardInterrupt:
+        if not limit.is_over:
+            raise
+        best = search.answer_so_far()
     if limit.is_over:
         search.interrupted, search.is_cut_short = False, True
     return best

@@ -11,7 +11,8 @@ class TimeLimit:
     """Interrupts the main thread by SIGINT when its seconds are over. In another thread it does nothing.
 
     A command that a shell script starts in the background ignores SIGINT; within the limit it does not. ``is_over``
-    tells this interruption from a user's own.
+    tells this interruption from a user's own. The ``try`` stands around the ``with``: where no time is left, the
+    interruption comes before the block, and where the block ends just in time, right after it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -32,9 +33,13 @@ class TimeLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._timer.cancel()
-        if self._ignores:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self._timer.cancel()
+            if self._timer.is_alive():
+                self._timer.join()  # it may be interrupting just now, and does not later
+        finally:
+            if self._ignores:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _end(self) -> None:
         self.is_over = True
