@@ -18,6 +18,7 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vis
 IMAGES_PER_CLASS, FILE_PX = 128, 256
 SIDE_PX, PATCH_PX, WIDTH, DEPTH, HEADS = 96, 16, 128, 4, 4
 BATCH_SIZE, WARM_UP_STEPS = 32, 20
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def image_files() -> list[Path]:
@@ -79,12 +80,12 @@ class VisionTransformer(nn.Module):
 
 def build() -> Program:
     """A vision transformer on JPEG files, with random crops, warm-up and clipping."""
-    model = VisionTransformer()
+    model = VisionTransformer().to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.05)
     warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / WARM_UP_STEPS))
 
     def train_step(batch: Any) -> torch.Tensor:
-        images, labels = batch
+        images, labels = (part.to(DEVICE) for part in batch)
         loss = nn.functional.cross_entropy(model(images), labels, label_smoothing=0.1)
         optimizer.zero_grad()
         loss.backward()

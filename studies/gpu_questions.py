@@ -10,16 +10,30 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from time import perf_counter
 
+import accelbench.techniques
+import accelbench.workloads  # noqa: F401  both fill the catalogue
+from accelbench.core import Setting, apply_all, find_technique, find_workload
+from accelbench.core.verification import relative_error
 from accelbench.frameworks import load
-from accelbench.units import seconds
+from accelbench.measuring.checks.output import output_of
+from accelbench.units import percent, seconds
 
 BLOCKS, STEPS = 9, 200  # of the launch-bound loop
 LAYERS, WIDTH, ROWS = 8, 64, 32  # small enough that the device waits for launches
 COUNTER_S = 1.0
+FLOAT16_STEPS = 100
+FLOAT16 = ("resnet18-train", "resnet50-train", "bert-train")
+# The workload of each ladder of training, its options, and the ladder.
+LADDERS: tuple[tuple[str, dict[str, str], str], ...] = (
+    ("ladder-training", {"model": "resnet18"}, "ladder"),
+    ("ladder-training", {"model": "bert"}, "ladder"),
+    ("ladder-training-resnet50", {}, "accelerator_ladder"),
+)
 
 
 def main() -> None:
@@ -39,6 +53,11 @@ def main() -> None:
     square = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     print(f"NVML's energy counter, busy: {gaps_of_counter(lambda: square @ square)}")
     print(f"No work by the device's clock: {time_of_nothing()}")
+    for workload in FLOAT16:
+        print(f"Steps of {workload} in float16: {skipped_steps(workload)}")
+    for workload, options, ladder in LADDERS:
+        name = " ".join([workload, *options.values()])
+        print(f"Two resets of {name}: {distance_of_resets(workload, options, ladder)}")
 
 
 def profile_and_go_on() -> str:
@@ -96,6 +115,29 @@ def time_of_nothing() -> str:
         spans = [adapter.time_on_device(lambda: None, device="cuda:0", held_s=held_s) for _ in range(BLOCKS)]
         shown.append(_spread([span.device_s for span in spans if span]))
     return f"{shown[0]} in an empty stream, {shown[1]} in a held one"
+
+
+def skipped_steps(workload: str) -> str:
+    """Return the loss scale with which training in float16 begins, and how many steps it skips from there on."""
+    arm = find_workload(workload).build(Setting(size="full"), amp="fp16")
+    arm.reset()
+    with arm.enter():
+        for _ in range(FLOAT16_STEPS):
+            arm.step()
+    seen = arm.observe() if arm.observe else {}
+    arm.close()
+    return f"{seen['skipped_steps']:g} of {FLOAT16_STEPS} skipped, from a loss scale of {seen['loss_scale']:,.0f}"
+
+
+def distance_of_resets(workload: str, options: dict[str, str], ladder: str) -> str:
+    """Return how far the outputs of a ladder's start lie apart after two resets."""
+    climbed = find_technique("torch", ladder)
+    build = partial(find_workload(workload).build, Setting(size="full", cores=len(os.sched_getaffinity(0))), **options)
+    with load("torch").disable_tf32():
+        arm = apply_all([(climbed, climbed.levels[0])], build)
+        apart = relative_error(*(output_of(arm, load("torch")) for _ in range(2)))
+        arm.close()
+    return f"{percent(apart)} apart" if apart else "bit for bit alike"
 
 
 def _spread(times_s: Sequence[float]) -> str:
