@@ -137,6 +137,12 @@ def test_a_host_that_is_nearly_always_slow_keeps_arms_undecided_unless_they_keep
     assert verdicts_of(machines, arms, is_device_bound=is_device_bound) == {verdict}
 
 
+def test_what_is_five_times_as_fast_is_told_on_a_host_that_is_nearly_always_slow() -> None:
+    machines = [Machine(seed=seed, low_clock=lambda now_s: now_s % 2 > 0.1) for seed in range(SEEDS)]
+    arms = [(m.arm(0.1, hurt=1.5), m.arm(0.02, hurt=1.5)) for m in machines]
+    assert verdicts_of(machines, arms, is_device_bound=False) == {"faster"}
+
+
 def test_heat_disturbs_arms_that_keep_a_gpu_busy() -> None:
     machines = [Machine(seed=seed, hot=mostly) for seed in range(SEEDS)]
     arms = [(m.queued_arm(1e-3, launch_s=1e-4, heat=1.2), m.queued_arm(1e-3, launch_s=1e-4, heat=2)) for m in machines]

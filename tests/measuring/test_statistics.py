@@ -162,6 +162,24 @@ def test_too_few_quiet_pairs_leave_it_undecided() -> None:
     assert judge_groups(groups, alpha=0.01, noise=0.01, undisturbed=masks).verdict == "undecided"
 
 
+def test_what_a_slowdown_cannot_explain_needs_no_quiet_pair() -> None:
+    slowdowns = np.full(100, math.log(1.5))
+    judgements = [
+        judge_groups([[gain] * 100], alpha=0.01, noise=0.01, undisturbed=[slowdowns == 0], slowdowns=[slowdowns])
+        for gain in (math.log(1.4), math.log(5))
+    ]
+    assert [each.verdict for each in judgements] == ["undecided", "faster"]
+    assert (judgements[1].low, judgements[1].high) == pytest.approx((5 / 1.5, 5 * 1.5))
+
+
+def test_a_disturbance_that_tells_no_time_may_explain_everything() -> None:
+    slowdowns = np.full(100, math.inf)
+    judgement = judge_groups(
+        [[math.log(5)] * 100], alpha=0.01, noise=0.01, undisturbed=[slowdowns == 0], slowdowns=[slowdowns]
+    )
+    assert (judgement.verdict, judgement.low, judgement.high) == ("undecided", 0, math.inf)
+
+
 def test_groups_without_a_quiet_pair_fall_out() -> None:
     groups, masks = [[0.2] * 100, [0.21] * 100, [0.3] * 100], [[True] * 100, [True] * 100, [False] * 100]
     held = judge_groups(groups, alpha=0.01, noise=0.01, undisturbed=masks)

@@ -27,7 +27,9 @@ from accelbench.measuring.costs import resources
 from accelbench.schema import nvml
 from accelbench.schema.reasons import Reason, reason
 
-REPEATS = 3  # the fastest counts: an interruption lengthens one repeat, a slower machine all of them
+# The fastest repeat counts: an interruption lengthens some of them, a slower machine all. Arithmetic takes a few
+# microseconds, and a core that did something else before needs some hundreds of them to be as fast as it can be.
+ARITHMETIC_REPEATS, REPEATS = 100, 3
 NUMBERS = 2048  # fit into the fastest cache
 ROWS = 500  # take a millisecond or two
 BUFFER_BYTES = 32 * 2**20  # read in pieces, so that a piece has left the caches before it is read again
@@ -37,7 +39,7 @@ PIECE_BYTES = 2**20
 class ReferenceWork:
     """Arithmetic within a core, and reading from memory; by NumPy, since it runs in every framework's worker.
 
-    Both together take some tenths of a millisecond. Slow arithmetic shows a lower clock or a neighbour on the same
+    Both together take less than a millisecond. Slow arithmetic shows a lower clock or a neighbour on the same
     core, which neither load nor steal shows if it is another virtual machine's. Slow reading shows a busy memory.
     Arithmetic on all cores at once shows how many cores' work they do: a host may run several on one core of its own.
     """
@@ -50,7 +52,7 @@ class ReferenceWork:
 
     def arithmetic_s(self) -> float:
         """Return the seconds that a few thousand square roots and exponentials take."""
-        return min(self._calculate_s() for _ in range(REPEATS))
+        return min(self._calculate_s() for _ in range(ARITHMETIC_REPEATS))
 
     def cores_worth(self, places: Sequence[int]) -> float:
         """Return how many times the work of one core the cores of these numbers do at once."""
@@ -155,7 +157,7 @@ class Snapshot:
 
 
 def glance(gpus: Collection[str] = ()) -> Snapshot:
-    """Return the counters, the times of reference work and the clocks of GPUs by UUID, within half a millisecond."""
+    """Return the counters, the times of reference work and the clocks of GPUs by UUID, within about a millisecond."""
     work = reference()
     snapshot = read(nvml.clocks(gpus) if gpus else ())
     return replace(snapshot, arithmetic_s=work.arithmetic_s(), memory_s=work.memory_s())
@@ -344,6 +346,12 @@ class Symptom:
         """Return for each window whether it shows the symptom; one without a reading does not."""
         return values > self.times * normal(values) + self.over + self.counts * tick
 
+    def most_slowed(self, values: np.ndarray) -> np.ndarray:
+        """Return for each window the log of how much slower an arm may have been; infinite if that cannot be known."""
+        if self.times == 1:
+            return np.full(len(values), np.inf)
+        return SUFFERS * np.log(np.nan_to_num(values / normal(values), nan=1.0))
+
     def worst_of(self, values: np.ndarray) -> float:
         """Return the figure of the worst window."""
         worst = float(np.nanmax(values))
@@ -383,6 +391,7 @@ def readings(before: Snapshot, after: Snapshot, *, counters_from_s: float) -> It
         yield "gpu_cycle_s", 1e-6 / min(clocks)
 
 
+SUFFERS = 2  # times as much as reference work, on the log scale, an arm suffers at most
 WINDOW_S = 0.1
 READING_MULTIPLE = 50  # a window lasts at least this multiple of the time of a reading
 WORTH_REPORTING = 0.05  # of the timing
@@ -440,16 +449,22 @@ class InterferenceMonitor:
         if self._clock() >= self._due_s:
             self._take()
 
-    def disturbed(self, *, of_host: bool = True) -> np.ndarray:
-        """Return for each window whether it was disturbed; the last one is open, and counts as undisturbed.
+    def slowdowns(self, *, of_host: bool = True) -> np.ndarray:
+        """Return for each window the log of how much slower than normal an arm may have been.
 
-        Without ``of_host``, symptoms of the host alone do not count.
+        That is 0 for an undisturbed one, as which the last one counts, since it is open; and infinite where what
+        disturbed it tells no time. Without ``of_host``, symptoms of the host alone do not count.
         """
-        flags = np.zeros(self.current + 1, dtype=bool)
+        slowed = np.zeros(self.current + 1)
         for symptom, values in self._symptoms():
             if of_host or not symptom.of_host:
-                flags[:-1] |= symptom.shown(values, np.array(self._ticks))
-        return flags
+                shown = symptom.shown(values, np.array(self._ticks))
+                slowed[:-1] = np.maximum(slowed[:-1], np.where(shown, symptom.most_slowed(values), 0.0))
+        return slowed
+
+    def disturbed(self) -> np.ndarray:
+        """Return for each window whether it was disturbed."""
+        return self.slowdowns() > 0
 
     def figures(self) -> dict[str, float]:
         """Return the share of the time that was disturbed, and the worst window of each reading."""

@@ -394,28 +394,30 @@ class Referee:
 
     def undisturbed_blocks(self, arm: int) -> np.ndarray:
         """Return for each of an arm's blocks whether nothing disturbed it."""
-        return self._undisturbed(self.window_of[arm], [arm])
+        return ~self._slowdowns(self.window_of[arm], [arm]).astype(bool)
 
     def undisturbed(self, contrast: Contrast) -> np.ndarray:
         """Return for each of a contrast's pairs whether nothing disturbed it."""
-        return self._undisturbed(self.window_of_pair[contrast], contrast)
+        return ~self._slowdowns(self.window_of_pair[contrast], contrast).astype(bool)
 
-    def _undisturbed(self, windows: Sequence[int], arms: Iterable[int]) -> np.ndarray:
-        """Return for blocks of these arms in these windows whether nothing disturbed them."""
+    def _slowdowns(self, windows: Sequence[int], arms: Iterable[int]) -> np.ndarray:
+        """Return for blocks of these arms in these windows the log of how much slower they may have been."""
         of_host = not all(self.is_device_bound[arm] for arm in arms)
-        return ~self.windows.disturbed(of_host=of_host)[windows]
+        return self.windows.slowdowns(of_host=of_host)[windows]
 
     def judgement(self, arm: int, against: int = 0) -> Judgement:
         """Judge an arm against another one, by default the baseline, on the evidence so far."""
         contrast = Contrast(arm, against)
         cuts = self.build_starts[contrast][1:] if self.spreads else []
         groups = np.split(np.asarray(self.log_ratios[contrast]), cuts)
+        slowdowns = np.split(self._slowdowns(self.window_of_pair[contrast], contrast), cuts)
         return judge_groups(
             groups,
             alpha=self.alpha,
             noise=self.plan.noise,
             pairs_per_mean=[self.pairs_per_mean] * len(groups),
-            undisturbed=np.split(self.undisturbed(contrast), cuts),
+            undisturbed=[slowed == 0 for slowed in slowdowns],
+            slowdowns=slowdowns,
         )
 
     def median_s(self, arm: int) -> float:

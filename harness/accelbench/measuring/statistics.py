@@ -23,7 +23,7 @@ from accelbench.schema.result import Effect, Timing, Verdict
 from accelbench.schema.verdict import verdict
 
 PAIRS_OF_VISIT = 1  # at least, since an interval over several visits rests on one number of each
-UNBOUNDED = math.log(1e15)  # an upper end beyond this means nothing, and no result file may contain it
+UNBOUNDED = math.log(1e15)  # an end beyond this means nothing, and no result file may contain it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +134,7 @@ def judge_groups(
     noise: float,
     pairs_per_mean: Sequence[int] | None = None,
     undisturbed: Sequence[Sequence[bool] | np.ndarray] | None = None,
+    slowdowns: Sequence[np.ndarray] | None = None,
     spread: Spread | None = None,
 ) -> Judgement:
     """Judge a comparison that was repeated in several fresh workers, or over several builds of its arms.
@@ -141,6 +142,8 @@ def judge_groups(
     Each of them gives one group of log speedups. The interval is the hull of two: that of the means of each group's
     ``pairs_per_mean``, and that of the groups' medians by Student's t, which carries the spread between groups.
     ``undisturbed`` is as for ``judge``; groups without an undisturbed pair are left out, and at least two must remain.
+    ``slowdowns`` are the logs of how much slower one arm of each pair may have been, 0 for undisturbed pairs and
+    infinite where that is not known. What is left of the pairs if it was needs no undisturbed ones.
     ``spread`` replaces the spread between these groups, where a better estimate of it is known.
     """
     counts = pairs_per_mean or [1] * len(groups)
@@ -149,6 +152,13 @@ def judge_groups(
     if undisturbed is not None and not all(map(all, undisturbed)):
         kept = [group[np.asarray(mask, dtype=bool)] for group, mask in zip(pairs, undisturbed, strict=True)]
         kept_low, kept_high, kept_centre = _across(kept, counts, alpha, spread)
+        if slowdowns is not None:
+            least, most = (
+                [pair + sign * np.minimum(slowed, 2 * UNBOUNDED) for pair, slowed in zip(pairs, slowdowns, strict=True)]
+                for sign in (-1, 1)
+            )
+            kept_low = max(kept_low, _across(least, counts, alpha, spread)[0])
+            kept_high = min(kept_high, _across(most, counts, alpha, spread)[1])
         low, high = min(low, kept_low), max(high, kept_high)
         centre = centre if math.isnan(kept_centre) else kept_centre
     return judgement_of(centre, low, high, noise=noise, pairs=sum(map(len, groups)))
@@ -233,7 +243,7 @@ def judgement_of(
     """Return the judgement on an interval of log speedups, with the zones of `accelbench.schema.verdict.verdict`."""
     return Judgement(
         speedup=math.exp(centre),
-        low=math.exp(low),
+        low=math.exp(low) if low > -UNBOUNDED else 0.0,
         high=math.exp(high) if high < UNBOUNDED else math.inf,
         verdict=verdict(low, high, noise, same),
         pairs=pairs,
