@@ -1,5 +1,6 @@
 """The training that ladders climb: what it leaves out until it is asked for."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ import torch
 
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
-from accelbench.core import Arm, Setting, find_technique, find_workload
+from accelbench.core import ROUNDING, Arm, Setting, find_technique, find_workload
+from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
@@ -19,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 framework = load("torch")
 
 
-def build(**options: Any) -> Arm:
-    return find_workload("ladder-training").build(Setting(cores=2), model="bert", device="cpu", **options)
+def build(*, model: str = "bert", **options: Any) -> Arm:
+    return find_workload("ladder-training").build(Setting(cores=2), model=model, device="cpu", **options)
 
 
 def build_in_memory(**options: Any) -> Arm:
@@ -32,6 +34,17 @@ def test_reading_the_loss_changes_nothing_and_batches_do() -> None:
     assert check.identical(check.output_of(build(batch_size=4, log_interval=0), framework), output)
     assert [array.shape for array in output] == [(2,), (4, 2)]
     assert [array.shape for array in check.output_of(build(), framework)] == [(8,), (1, 2)]
+
+
+@pytest.mark.parametrize("made", [lambda: build(model="resnet18"), build_in_memory], ids=["resnet18", "resnet50"])
+def test_a_ladder_repeats_itself_though_a_gpu_adds_up_gradients_in_another_order_each_time(
+    made: Callable[[], Arm],
+) -> None:
+    arm, order = made(), torch.Generator()
+    for weights in arm.parameters():
+        weights.register_hook(lambda gradient: gradient * (1 + 1e-5 * torch.randn(gradient.shape, generator=order)))
+    first, second = (check.output_of(arm, framework) for _ in range(2))
+    assert 0 < relative_error(second, first) < ROUNDING
 
 
 def test_a_rung_adds_to_those_below_it() -> None:
