@@ -82,14 +82,17 @@ class Machine:
     def synchronize(self) -> None:
         self.clock.advance(max(0.0, self.busy_until_s - self.clock()))
 
-    def verdict(self, *arms: Arm, plan: Plan = PLAN, is_device_bound: bool = False) -> str:
-        referee = Referee(
+    def referee(self, arms: Sequence[Arm], plan: Plan) -> Referee:
+        return Referee(
             stopwatch=Stopwatch(self.clock, self.synchronize),
             coin=Random(self.weather.random()),
             plan=plan,
             arms=len(arms),
             windows=self.windows,
         )
+
+    def verdict(self, *arms: Arm, plan: Plan = PLAN, is_device_bound: bool = False) -> str:
+        referee = self.referee(arms, plan)
         while not referee.is_settled:
             referee.play(arms)
         referee.is_device_bound = [is_device_bound] * len(arms)
@@ -158,6 +161,17 @@ def verdicts_of(machines: Sequence[Machine], arms: Sequence[tuple[Arm, Arm]], *,
 def test_slow_arms_get_more_pairs_where_some_were_disturbed() -> None:
     machine = Machine(neighbour=lambda now_s: 4 < now_s < 6)
     assert machine.verdict(machine.arm(0.3), machine.arm(0.2), plan=Plan(builds=1, budget_s=2.0)) == "faster"
+
+
+def test_slow_arms_get_no_more_pairs_where_the_disturbed_ones_decide() -> None:
+    rounds = []
+    for candidate_s in (0.06, 0.3):
+        machine = Machine(low_clock=lambda now_s: now_s > 1)
+        arms = [machine.arm(0.3), machine.arm(candidate_s)]
+        referee = machine.referee(arms, Plan(builds=1, budget_s=1.6))
+        referee.play(arms)
+        rounds.append(len(referee.samples_s[0]))
+    assert rounds[0] == referee.fewest < rounds[1]
 
 
 @pytest.mark.parametrize(

@@ -441,7 +441,7 @@ class Referee:
         patience_s = (PATIENCE if running else LONE_SHARE) * self.budget_s
         start = self.stopwatch.clock()
         rounds, next_look, spent_s = 0, least, 0.0
-        while (spent_s < share_s and running) or (spent_s < patience_s and self._too_few(rounds, least)):
+        while (spent_s < share_s and running) or (spent_s < patience_s and self._too_few(rounds, least, running)):
             self._round(arms, running)
             rounds += 1
             spent_s = self.stopwatch.clock() - start
@@ -451,9 +451,11 @@ class Referee:
                 on_progress(f"{rounds} pairs")
         return {contrast: len(log_ratios) for contrast, log_ratios in self.log_ratios.items()}
 
-    def _too_few(self, rounds: int, least: int) -> bool:
-        """Return whether more rounds must follow, since a slow arm may have had only the fewest, some disturbed."""
-        return rounds < least or (rounds < SPARE_ROUNDS * least and self.undisturbed_blocks(0).sum() < least)
+    def _too_few(self, rounds: int, least: int, running: Collection[Contrast]) -> bool:
+        """Return whether more rounds must follow: slow arms had the fewest only, and disturbed ones decide less."""
+        if rounds < least or rounds >= SPARE_ROUNDS * least or self.undisturbed_blocks(0).sum() >= least:
+            return rounds < least
+        return any(self.judgement(*contrast).verdict == "undecided" for contrast in running)
 
     def _match(self, arms: Sequence[Arm], pairs: dict[Contrast, int], on_progress: Callable[[str], None]) -> None:
         """Run as many rounds as the other builds of the set, for equal weights; a new set may have more."""
