@@ -166,7 +166,7 @@ def test_slow_arms_get_more_pairs_where_some_were_disturbed() -> None:
 def test_slow_arms_get_no_more_pairs_where_the_disturbed_ones_decide() -> None:
     rounds = []
     for candidate_s in (0.06, 0.3):
-        machine = Machine(low_clock=lambda now_s: now_s > 1)
+        machine = Machine(low_clock=lambda now_s: now_s > 2.5)
         arms = [machine.arm(0.3), machine.arm(candidate_s)]
         referee = machine.referee(arms, Plan(builds=1, budget_s=1.6))
         referee.play(arms)
