@@ -91,6 +91,22 @@ def test_an_interval_of_what_was_done_twice_may_have_no_end_either():
     assert "inf" not in text
 
 
+@pytest.mark.parametrize(
+    ("device_s", "words"),
+    [
+        (8e-3, "busy for 8.0 % of the time, with 1,250 kernels per iteration, and waits for the host otherwise."),
+        (92e-3, "busy for 92 % of the time, with 1,250 kernels per iteration."),
+        (150e-3, "busy for 100 % of the time, with 1,250 kernels per iteration."),  # on several streams
+    ],
+)
+def test_an_accelerator_that_waits_for_the_host_is_named_even_where_the_pairs_tell_nothing(device_s, words):
+    profile = dataclasses.replace(PROFILE, device="cuda:0", device_s=device_s, kernels=1250)
+    assert f"By profile, the accelerator is {words}" in as_text(
+        explained(measured("input", 30.0, 0.0, None), profile=profile)
+    )
+    assert "accelerator" not in as_text(explained(WAITS))
+
+
 def test_time_that_no_array_records_is_said_to_be_unknown():
     outside = StepShare(share=0.96, low=0.9, high=1.0)
     profile = dataclasses.replace(PROFILE, framework="numpy", loading=None, outside=outside, outside_is_python=False)

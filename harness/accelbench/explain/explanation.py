@@ -26,6 +26,7 @@ OPERATORS = 10
 BAR = 30  # characters of the whole time
 MUCH, FAR = 0.1, 0.1  # a share of the time, and a share of a ceiling
 SURELY_LESS = 0.02  # a gain below it is none
+MOSTLY = 0.5  # of the time in which an accelerator waits, from which what the host does decides
 
 PARTS = {
     "input": "loading a batch",
@@ -146,6 +147,7 @@ def _state_speed(explanation: Explanation) -> str:
 
 def _write_sentences(explanation: Explanation) -> Iterator[str]:
     yield from _state_causes(explanation)
+    yield from _say_how_busy_the_accelerator_is(explanation.profile)
     yield from _name_inefficient_operators(explanation)
     yield from _say_what_helps(explanation)
     yield from _say_what_does_not_help(explanation)
@@ -176,6 +178,15 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
             f"{format_share(outside)} of the time lies outside of the array operations that were recorded, by profile: "
             "in Python, or in functions that no array records, such as those of numpy.random"
         )
+
+
+def _say_how_busy_the_accelerator_is(profile: Profile) -> Iterator[str]:
+    if profile.device_s is None or not profile.kernels:
+        return
+    busy = min(1.0, profile.device_s / profile.seconds)
+    text = f"by profile, the accelerator is busy for {percent(busy)} of the time"
+    text += f", with {plural(round(profile.kernels), 'kernel')} per iteration"
+    yield f"{text}, and waits for the host otherwise" if 1 - busy > MOSTLY else text
 
 
 def _has_unseen_operations(profile: Profile) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.explain.explanation import format_speedup, without_infinity
+from accelbench.explain.explanation import MOSTLY, format_speedup, without_infinity
 from accelbench.explain.parts import StepPart
 from accelbench.explain.prediction import Prediction
 from accelbench.explain.profile import Profile
@@ -19,7 +19,6 @@ LISTED = 10  # operators
 CASTS = ("_to_copy", "copy_")
 NAMED_SHARE = 0.02  # of the time, from which a difference is worth a word
 MANY_FAULTS, FAULTS_TIMES = 100, 2
-MOSTLY = 0.5  # of the time in which an accelerator waits, from which what the host does decides
 SHOWN = 3
 SLOW_START = 2.0  # times a later iteration
 
