@@ -9,7 +9,7 @@ import pytest
 from fake_device import FakeClock, FakeDevice
 
 from accelbench.core import Arm, Build, Plan, Setting, Trial, Workload, technique
-from accelbench.measuring.trial_result import TrialResult
+from accelbench.measuring.trial_result import TimeLedger, TrialResult
 from accelbench.measuring.trial_run import TrialRun
 from accelbench.measuring.workers import pool as pools
 from accelbench.measuring.workers.interpreter import find_interpreter
@@ -131,6 +131,13 @@ def test_nothing_is_timed_where_the_profiler_was_and_the_worker_that_times_stays
     assert not timing.device.is_slowed
     assert [worker.orders for worker in proving] == [["prove"], ["prove"]]
     assert not any(worker.is_open for worker in proving)
+
+
+@pytest.mark.usefixtures("workers")
+def test_the_time_of_the_proof_is_charged_to_it() -> None:
+    spending = TimeLedger()
+    measure(Pool(Plan(), spending=spending), "device", "device")
+    assert spending.total()["placement proof"] > 0
 
 
 def test_a_profiler_that_ends_with_its_worker_stays_attached_between_sessions(workers: list[InProcess]) -> None:

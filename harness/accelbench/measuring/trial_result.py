@@ -123,8 +123,9 @@ class TimeLedger:
     """Seconds by kind since it was made. Times are exclusive: a nested kind's time is not charged to the outer one.
 
     The kinds are ``framework import``, ``build``, ``cold calls``, ``warm-up``, ``timed blocks``, ``price passes``,
-    ``checks``, ``examination`` of timed steps, ``ceilings``, ``lost workers``, ``waiting`` for another run to end, and
-    ``overhead`` for the rest: processes, messages, judging, pytest.
+    ``energy``, ``placement proof`` in a worker of its own, ``checks``, ``examination`` of timed steps, ``ceilings``,
+    ``lost workers``, ``waiting`` for another run to end, and ``overhead`` for the rest: processes, messages, judging,
+    pytest.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

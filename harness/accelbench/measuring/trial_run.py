@@ -391,7 +391,8 @@ class TrialRun:
                 self.checks.judge_end(arm_run, ending, bystanders)
                 if arm_run.ok and self._counts_energy:
                     self.on_progress(f"{arm_run.name}: energy")
-                    resource_passes.measure_energy(arm_run, self.framework, self.stopwatch)
+                    with self.spending.charge("energy"):
+                        resource_passes.measure_energy(arm_run, self.framework, self.stopwatch)
                 arm_run.close()
             finally:
                 self.framework.empty_cache()

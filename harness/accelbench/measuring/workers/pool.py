@@ -161,7 +161,7 @@ class Pool:
         self, trial: Trial, environment: Mapping[str, str], places: list[int], on_progress: OnProgress
     ) -> list[ArmRecord]:
         """Return what a worker that ends with this shows of arms; nothing if it was lost."""
-        with self._spending.charge("price passes"):
+        with self._spending.charge("placement proof"):
             worker = Worker(trial.framework, {**environment, **_PROFILED})
             try:
                 send_by_value(trial)
