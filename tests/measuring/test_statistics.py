@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -143,12 +144,17 @@ def test_a_mean_of_pairs_of_the_same_arms_is_a_fair_coin() -> None:
     assert wrong <= 9  # 1 % may be; more than 9 of 300 would happen to an honest rule about once in a thousand times
 
 
+def unknown_unless(quiet: Sequence[bool] | np.ndarray) -> np.ndarray:
+    """Return slowdowns that are not known where pairs were not quiet."""
+    return np.where(quiet, 0.0, math.inf)
+
+
 def test_a_verdict_must_hold_on_the_quiet_pairs_alone_too() -> None:
     rng = np.random.default_rng(6)
     quiet = np.arange(200) % 3 == 0
     noise = rng.normal(0, 0.01, 200)
-    misled = judge(np.where(quiet, 0.0, 0.2) + noise, alpha=0.01, noise=0.01, undisturbed=quiet)
-    held = judge(0.2 + noise, alpha=0.01, noise=0.01, undisturbed=quiet)
+    misled = judge(np.where(quiet, 0.0, 0.2) + noise, alpha=0.01, noise=0.01, slowdowns=unknown_unless(quiet))
+    held = judge(0.2 + noise, alpha=0.01, noise=0.01, slowdowns=unknown_unless(quiet))
     assert (misled.verdict, held.verdict) == ("undecided", "faster")
     assert misled.low < 1 < math.exp(0.19) < misled.high
     assert misled.speedup == pytest.approx(1, abs=0.01)
@@ -157,16 +163,15 @@ def test_a_verdict_must_hold_on_the_quiet_pairs_alone_too() -> None:
 
 def test_too_few_quiet_pairs_leave_it_undecided() -> None:
     quiet = [True] * 5 + [False] * 95
-    assert judge([0.2] * 100, alpha=0.01, noise=0.01, undisturbed=quiet).verdict == "undecided"
+    assert judge([0.2] * 100, alpha=0.01, noise=0.01, slowdowns=unknown_unless(quiet)).verdict == "undecided"
     groups, masks = [[0.2] * 100] * 3, [[True] * 100, [False] * 100, [False] * 100]
-    assert judge_groups(groups, alpha=0.01, noise=0.01, undisturbed=masks).verdict == "undecided"
+    assert judge_groups(groups, alpha=0.01, noise=0.01, slowdowns=[*map(unknown_unless, masks)]).verdict == "undecided"
 
 
 def test_what_a_slowdown_cannot_explain_needs_no_quiet_pair() -> None:
     slowdowns = np.full(100, math.log(1.5))
     judgements = [
-        judge_groups([[gain] * 100], alpha=0.01, noise=0.01, undisturbed=[slowdowns == 0], slowdowns=[slowdowns])
-        for gain in (math.log(1.4), math.log(5))
+        judge([gain] * 100, alpha=0.01, noise=0.01, slowdowns=slowdowns) for gain in (math.log(1.4), math.log(5))
     ]
     assert [each.verdict for each in judgements] == ["undecided", "faster"]
     assert (judgements[1].low, judgements[1].high) == pytest.approx((5 / 1.5, 5 * 1.5))
@@ -174,15 +179,13 @@ def test_what_a_slowdown_cannot_explain_needs_no_quiet_pair() -> None:
 
 def test_a_disturbance_that_tells_no_time_may_explain_everything() -> None:
     slowdowns = np.full(100, math.inf)
-    judgement = judge_groups(
-        [[math.log(5)] * 100], alpha=0.01, noise=0.01, undisturbed=[slowdowns == 0], slowdowns=[slowdowns]
-    )
+    judgement = judge([math.log(5)] * 100, alpha=0.01, noise=0.01, slowdowns=slowdowns)
     assert (judgement.verdict, judgement.low, judgement.high) == ("undecided", 0, math.inf)
 
 
 def test_groups_without_a_quiet_pair_fall_out() -> None:
     groups, masks = [[0.2] * 100, [0.21] * 100, [0.3] * 100], [[True] * 100, [True] * 100, [False] * 100]
-    held = judge_groups(groups, alpha=0.01, noise=0.01, undisturbed=masks)
+    held = judge_groups(groups, alpha=0.01, noise=0.01, slowdowns=[*map(unknown_unless, masks)])
     assert held.speedup == pytest.approx(math.exp(0.205))
     assert held.high > math.exp(0.3)  # what was disturbed is in the interval all the same
 
@@ -203,8 +206,10 @@ def test_workers_are_judged_on_their_quiet_pairs_too() -> None:
     quiet = np.arange(300) % 2 == 0
     groups = [np.where(quiet, 0.0, 0.2) + rng.normal(0, 0.01, 300) for _ in range(5)]
     masks = [quiet] * 5
-    assert judge_groups(groups, alpha=0.01, noise=0.01, undisturbed=masks).verdict == "undecided"
-    held = judge_groups([group + 0.3 for group in groups], alpha=0.01, noise=0.01, undisturbed=masks)
+    assert judge_groups(groups, alpha=0.01, noise=0.01, slowdowns=[*map(unknown_unless, masks)]).verdict == "undecided"
+    held = judge_groups(
+        [group + 0.3 for group in groups], alpha=0.01, noise=0.01, slowdowns=[*map(unknown_unless, masks)]
+    )
     assert held.verdict == "faster"
 
 

@@ -410,14 +410,12 @@ class Referee:
         contrast = Contrast(arm, against)
         cuts = self.build_starts[contrast][1:] if self.spreads else []
         groups = np.split(np.asarray(self.log_ratios[contrast]), cuts)
-        slowdowns = np.split(self._slowdowns(self.window_of_pair[contrast], contrast), cuts)
         return judge_groups(
             groups,
             alpha=self.alpha,
             noise=self.plan.noise,
             pairs_per_mean=[self.pairs_per_mean] * len(groups),
-            undisturbed=[slowed == 0 for slowed in slowdowns],
-            slowdowns=slowdowns,
+            slowdowns=np.split(self._slowdowns(self.window_of_pair[contrast], contrast), cuts),
         )
 
     def median_s(self, arm: int) -> float:

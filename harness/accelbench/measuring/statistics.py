@@ -110,21 +110,23 @@ def judge(
     alpha: float,
     noise: float,
     pairs_per_mean: int = 1,
-    undisturbed: Sequence[bool] | np.ndarray | None = None,
+    slowdowns: np.ndarray | None = None,
 ) -> Judgement:
     """Judge paired log speedups that were measured in one process, by means of ``pairs_per_mean`` of them.
 
     If the arms are the same, the sign of such a mean is a fair coin's, as the sign of each pair is. An incomplete mean
     at the end is left out.
 
-    ``undisturbed`` marks the pairs that nothing disturbed. If some were disturbed, the interval is the hull of the
-    interval of all pairs and that of the undisturbed ones, and the speedup is that of the undisturbed ones. Other work
-    on the machine that slows one arm more than the other can then make a verdict undecided, but not wrong. Since the
-    hull contains the interval of all pairs, the error rate does not depend on how the undisturbed pairs were chosen;
-    readings of the machine choose them, never the samples.
+    ``slowdowns`` are the logs of how much slower one arm of each pair may have been than on an undisturbed machine: 0
+    for a pair that nothing disturbed, infinite where it cannot be known. If some were disturbed, the interval is the
+    hull of that of all pairs and one that the disturbance cannot explain: that of the undisturbed pairs, or that of all
+    pairs at either end of what their slowdowns leave possible, whichever says more. The speedup is that of the
+    undisturbed ones. Other work on the machine that slows one arm more than the other can then make a verdict
+    undecided, but not wrong. Since the hull contains the interval of all pairs, the error rate does not depend on how
+    pairs were found to be disturbed; readings of the machine decide that, never the samples.
     """
-    masks = None if undisturbed is None else [undisturbed]
-    return judge_groups([log_ratios], alpha=alpha, noise=noise, pairs_per_mean=[pairs_per_mean], undisturbed=masks)
+    slowed = None if slowdowns is None else [slowdowns]
+    return judge_groups([log_ratios], alpha=alpha, noise=noise, pairs_per_mean=[pairs_per_mean], slowdowns=slowed)
 
 
 def judge_groups(
@@ -133,7 +135,6 @@ def judge_groups(
     alpha: float,
     noise: float,
     pairs_per_mean: Sequence[int] | None = None,
-    undisturbed: Sequence[Sequence[bool] | np.ndarray] | None = None,
     slowdowns: Sequence[np.ndarray] | None = None,
     spread: Spread | None = None,
 ) -> Judgement:
@@ -141,25 +142,21 @@ def judge_groups(
 
     Each of them gives one group of log speedups. The interval is the hull of two: that of the means of each group's
     ``pairs_per_mean``, and that of the groups' medians by Student's t, which carries the spread between groups.
-    ``undisturbed`` is as for ``judge``; groups without an undisturbed pair are left out, and at least two must remain.
-    ``slowdowns`` are the logs of how much slower one arm of each pair may have been, 0 for undisturbed pairs and
-    infinite where that is not known. What is left of the pairs if it was needs no undisturbed ones.
-    ``spread`` replaces the spread between these groups, where a better estimate of it is known.
+    ``slowdowns`` are as for ``judge``; groups without an undisturbed pair are left out of the undisturbed ones, of
+    which at least two must remain. ``spread`` replaces the spread between these groups, where a better estimate of it
+    is known.
     """
     counts = pairs_per_mean or [1] * len(groups)
     pairs = [np.asarray(group, dtype=float) for group in groups]
     low, high, centre = _across(pairs, counts, alpha, spread)
-    if undisturbed is not None and not all(map(all, undisturbed)):
-        kept = [group[np.asarray(mask, dtype=bool)] for group, mask in zip(pairs, undisturbed, strict=True)]
+    if slowdowns is not None and any(slowed.any() for slowed in slowdowns):
+        known = [np.minimum(slowed, 2 * UNBOUNDED) for slowed in slowdowns]
+        kept = [group[slowed == 0] for group, slowed in zip(pairs, known, strict=True)]
+        least = [group - slowed for group, slowed in zip(pairs, known, strict=True)]
+        most = [group + slowed for group, slowed in zip(pairs, known, strict=True)]
         kept_low, kept_high, kept_centre = _across(kept, counts, alpha, spread)
-        if slowdowns is not None:
-            least, most = (
-                [pair + sign * np.minimum(slowed, 2 * UNBOUNDED) for pair, slowed in zip(pairs, slowdowns, strict=True)]
-                for sign in (-1, 1)
-            )
-            kept_low = max(kept_low, _across(least, counts, alpha, spread)[0])
-            kept_high = min(kept_high, _across(most, counts, alpha, spread)[1])
-        low, high = min(low, kept_low), max(high, kept_high)
+        low = min(low, max(kept_low, _across(least, counts, alpha, spread)[0]))
+        high = max(high, min(kept_high, _across(most, counts, alpha, spread)[1]))
         centre = centre if math.isnan(kept_centre) else kept_centre
     return judgement_of(centre, low, high, noise=noise, pairs=sum(map(len, groups)))
 
@@ -201,7 +198,7 @@ def judge_builds(
     built and timed. So the interval of the signs may be read after every build. It costs width, and a quarter of
     ``alpha``; the ``last`` look, once the time is up, uses the rest for the interval of the trimmed mean by Student's t
     (Tukey and McLaughlin 1963, "Less vulnerable confidence and significance procedures for location based on a single
-    sample"). ``undisturbed`` marks builds, as it does pairs for ``judge``.
+    sample"). ``undisturbed`` marks the builds that nothing disturbed.
     """
     values, kept = np.asarray(medians, dtype=float), np.asarray(undisturbed, dtype=bool)
     low, high, centre = _of_builds(values, alpha, last=last)
