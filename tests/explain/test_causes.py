@@ -62,6 +62,30 @@ def test_what_the_interval_does_not_say_is_no_cause(part):
     assert codes_of(part) == []
 
 
+@pytest.mark.parametrize(
+    ("device_s", "loading", "codes"),
+    [
+        (0.012, StepShare(share=0.1, low=0.0, high=0.3), ["launch-bound"]),
+        (0.012, StepShare(share=0.1, low=0.0, high=1.0), []),  # it may wait for the loader
+        (0.012, StepShare(share=0.75, low=0.7, high=0.8), []),
+        (0.012, None, []),
+        (0.08, StepShare(share=0.0, low=0.0, high=0.0), []),
+        (None, StepShare(share=0.0, low=0.0, high=0.0), []),  # no accelerator
+    ],
+)
+def test_an_accelerator_that_waits_for_neither_loader_nor_itself_is_started_too_slowly(device_s, loading, codes):
+    assert codes_of(device="cuda:0", device_s=device_s, kernels=1250, loading=loading) == codes
+
+
+def test_against_the_slow_start_of_kernels_a_compiler_is_tried():
+    loading = StepShare(share=0.0, low=0.0, high=0.0)
+    profile = a_profile(device="cuda:0", device_s=0.012, kernels=1250, loading=loading)
+    (cause,) = find_causes(profile, [], CEILINGS)
+    assert "waits for 88 % of the time, by profile" in cause.what
+    assert "of 1,250 per iteration" in cause.what
+    assert plan_remedies(profile, [], [cause]) == [("compile default", {"compile": "default"})]
+
+
 def test_a_part_that_was_not_measured_is_no_cause_and_keeps_its_reason():
     part = read_part("input", {"taken_off": "input"}, ArmRecord(levels={}, outcome="unavailable"))
     assert part.share is None

@@ -107,6 +107,15 @@ def test_an_accelerator_that_waits_for_the_host_is_named_even_where_the_pairs_te
     assert "accelerator" not in as_text(explained(WAITS))
 
 
+def test_an_accelerator_is_said_to_wait_once():
+    idle = StepShare(share=0.0, low=0.0, high=0.0)
+    text = as_text(
+        explained(profile=dataclasses.replace(PROFILE, device="cuda:0", device_s=8e-3, kernels=1250, loading=idle))
+    )
+    assert text.count("the accelerator") + text.count("The accelerator") == 1
+    assert "The accelerator waits for 92 % of the time, by profile, until the host has started its next kernel" in text
+
+
 def test_time_that_no_array_records_is_said_to_be_unknown():
     outside = StepShare(share=0.96, low=0.9, high=1.0)
     profile = dataclasses.replace(PROFILE, framework="numpy", loading=None, outside=outside, outside_is_python=False)

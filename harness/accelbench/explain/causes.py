@@ -163,7 +163,7 @@ def find_causes(
         found += _find_bounds(profile, [*ceilings], least)
     if not any(part.name == "interpreter" and part.share for part in parts):
         found += _find_in_interpreter(profile)
-    found += _find_in_launches(profile)
+    found += [*_find_in_launches(profile), *_find_in_waiting(profile)]
     return sorted(found, key=lambda cause: cause.share.share if cause.share else 0.0, reverse=True)
 
 
@@ -371,6 +371,24 @@ def _find_in_launches(profile: Profile) -> Iterator[Cause]:
             share=StepShare(share=share, low=share, high=1.0),
             what=f"starting {count(round(calls))} array operations takes at least {percent(share)} of the time, by "
             f"profile: one takes {seconds(profile.launch_s)} on arrays of a single element",
+        )
+
+
+def _find_in_waiting(profile: Profile) -> Iterator[Cause]:
+    """Yield the starting of kernels, where an accelerator waits for it, and not for the loader, most of the time."""
+    if profile.device_s is None or not profile.kernels or profile.loading is None:
+        return
+    idle, loading = 1 - profile.device_s / profile.seconds, profile.loading
+    share, low, high = (max(0.0, idle - each) for each in (loading.share, loading.high, loading.low))
+    if share >= MOST and low >= BOUND:
+        yield Cause(
+            code=LAUNCH_BOUND,
+            share=StepShare(share=share, low=low, high=high),
+            what=f"the accelerator waits for {percent(share)} of the time, by profile, until the host has started its "
+            f"next kernel, of {count(round(profile.kernels))} per iteration",
+            advice="take larger batches, if the model still learns as well, or compile the model, so that fewer "
+            "kernels are started",
+            techniques=(("compile", "default"),) if profile.framework == "torch" else (),
         )
 
 

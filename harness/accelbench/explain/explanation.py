@@ -147,7 +147,7 @@ def _state_speed(explanation: Explanation) -> str:
 
 def _write_sentences(explanation: Explanation) -> Iterator[str]:
     yield from _state_causes(explanation)
-    yield from _say_how_busy_the_accelerator_is(explanation.profile)
+    yield from _say_how_busy_the_accelerator_is(explanation)
     yield from _name_inefficient_operators(explanation)
     yield from _say_what_helps(explanation)
     yield from _say_what_does_not_help(explanation)
@@ -180,8 +180,10 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _say_how_busy_the_accelerator_is(profile: Profile) -> Iterator[str]:
-    if profile.device_s is None or not profile.kernels:
+def _say_how_busy_the_accelerator_is(explanation: Explanation) -> Iterator[str]:
+    """Yield for which share of the time it is busy, unless a cause says that it waits."""
+    profile = explanation.profile
+    if profile.device_s is None or not profile.kernels or _starts_slowly(explanation):
         return
     busy = min(1.0, profile.device_s / profile.seconds)
     text = f"by profile, the accelerator is busy for {percent(busy)} of the time"
@@ -207,7 +209,7 @@ def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
     Where much of the time passes outside of operators, those that take less than that are left out. Where starting
     them takes much of the time, that is why they are far from every ceiling.
     """
-    if any(cause.code == LAUNCH_BOUND for cause in explanation.causes):
+    if _starts_slowly(explanation):
         return
     outside = _find_much_outside(explanation)
     least = outside.share if outside else 0.0
@@ -218,6 +220,11 @@ def _name_inefficient_operators(explanation: Explanation) -> Iterator[str]:
                 f"by profile, {each.name} takes {percent(each.share.share)} of the time, at {percent(near)} of the "
                 "ceiling that it is nearest to: look at what calls it"
             )
+
+
+def _starts_slowly(explanation: Explanation) -> bool:
+    """Return whether starting operators or kernels is named as a cause."""
+    return any(cause.code == LAUNCH_BOUND for cause in explanation.causes)
 
 
 def _say_what_helps(explanation: Explanation) -> Iterator[str]:
