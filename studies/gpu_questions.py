@@ -15,9 +15,11 @@ from itertools import pairwise
 from statistics import median
 from time import perf_counter
 
+from joblib import cpu_count
+
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  both fill the catalogue
-from accelbench.core import Setting, apply_all, find_technique, find_workload
+from accelbench.core import Setting, find_technique, find_workload
 from accelbench.core.verification import relative_error
 from accelbench.frameworks import load
 from accelbench.measuring.checks.output import output_of
@@ -124,7 +126,8 @@ def skipped_steps(workload: str) -> str:
     with arm.enter():
         for _ in range(FLOAT16_STEPS):
             arm.step()
-    seen = arm.observe() if arm.observe else {}
+    assert arm.observe
+    seen = arm.observe()
     arm.close()
     return f"{seen['skipped_steps']:g} of {FLOAT16_STEPS} skipped, from a loss scale of {seen['loss_scale']:,.0f}"
 
@@ -132,9 +135,9 @@ def skipped_steps(workload: str) -> str:
 def distance_of_resets(workload: str, options: dict[str, str], ladder: str) -> str:
     """Return how far the outputs of a ladder's start lie apart after two resets."""
     climbed = find_technique("torch", ladder)
-    build = partial(find_workload(workload).build, Setting(size="full", cores=len(os.sched_getaffinity(0))), **options)
+    build = partial(find_workload(workload).build, Setting(size="full", cores=cpu_count()), **options)
     with load("torch").disable_tf32():
-        arm = apply_all([(climbed, climbed.levels[0])], build)
+        arm = climbed.apply(build, climbed.levels[0])
         apart = relative_error(*(output_of(arm, load("torch")) for _ in range(2)))
         arm.close()
     return f"{percent(apart)} apart" if apart else "bit for bit alike"

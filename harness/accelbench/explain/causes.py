@@ -31,6 +31,7 @@ LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS", "tensorflow": "TensorFlow"}
 QUICK_TO_START = ("assignment", "indexing")  # operations on arrays that look up no function
 SHOWN = 3  # lines of a program in a sentence
 LAUNCH_BOUND = "launch-bound"
+MOSTLY = 0.5  # of the time in which an accelerator waits, from which what the host does decides
 
 RooflineBound = Literal["memory", "arithmetic", "neither", "unknown"]
 TechniqueLevel = tuple[str, str]  # a technique's name and its level
@@ -376,16 +377,16 @@ def _find_in_launches(profile: Profile) -> Iterator[Cause]:
 
 def _find_in_waiting(profile: Profile) -> Iterator[Cause]:
     """Yield the starting of kernels, where an accelerator waits for it, and not for the loader, most of the time."""
-    if profile.device_s is None or not profile.kernels or profile.loading is None:
+    busy, loading = profile.busy, profile.loading
+    if busy is None or loading is None:
         return
-    idle, loading = 1 - profile.device_s / profile.seconds, profile.loading
-    share, low, high = (max(0.0, idle - each) for each in (loading.share, loading.high, loading.low))
-    if share >= MOST and low >= BOUND:
+    share, low, high = (max(0.0, 1 - busy - each) for each in (loading.share, loading.high, loading.low))
+    if share >= MOSTLY and low >= BOUND:
         yield Cause(
             code=LAUNCH_BOUND,
             share=StepShare(share=share, low=low, high=high),
             what=f"the accelerator waits for {percent(share)} of the time, by profile, until the host has started its "
-            f"next kernel, of {count(round(profile.kernels))} per iteration",
+            f"next kernel, of {count(round(profile.kernels or 0))} per iteration",
             advice="take larger batches, if the model still learns as well, or compile the model, so that fewer "
             "kernels are started",
             techniques=(("compile", "default"),) if profile.framework == "torch" else (),

@@ -10,6 +10,7 @@ from typing import Any
 from accelbench.explain.causes import (
     BOUND,
     LAUNCH_BOUND,
+    MOSTLY,
     Cause,
     find_nearest_ceiling,
     find_recipes,
@@ -26,7 +27,6 @@ OPERATORS = 10
 BAR = 30  # characters of the whole time
 MUCH, FAR = 0.1, 0.1  # a share of the time, and a share of a ceiling
 SURELY_LESS = 0.02  # a gain below it is none
-MOSTLY = 0.5  # of the time in which an accelerator waits, from which what the host does decides
 
 PARTS = {
     "input": "loading a batch",
@@ -183,12 +183,11 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
 def _say_how_busy_the_accelerator_is(explanation: Explanation) -> Iterator[str]:
     """Yield for which share of the time it is busy, unless a cause says that it waits."""
     profile = explanation.profile
-    if profile.device_s is None or not profile.kernels or _starts_slowly(explanation):
+    if profile.busy is None or _starts_slowly(explanation):
         return
-    busy = min(1.0, profile.device_s / profile.seconds)
-    text = f"by profile, the accelerator is busy for {percent(busy)} of the time"
-    text += f", with {plural(round(profile.kernels), 'kernel')} per iteration"
-    yield f"{text}, and waits for the host otherwise" if 1 - busy > MOSTLY else text
+    kernels = plural(round(profile.kernels or 0), "kernel")
+    text = f"by profile, the accelerator is busy for {percent(profile.busy)} of the time, with {kernels} per iteration"
+    yield f"{text}, and waits for the host otherwise" if 1 - profile.busy > MOSTLY else text
 
 
 def _has_unseen_operations(profile: Profile) -> bool:

@@ -183,6 +183,11 @@ class Profile:
         """The seconds of a call of an operator on average; infinite where none was recorded."""
         return sum(each.seconds for each in self.operators) / self.calls if self.calls else math.inf
 
+    @property
+    def busy(self) -> float | None:
+        """The share of an iteration in which the accelerator computes or copies, None where none starts a kernel."""
+        return min(1.0, self.device_s / self.seconds) if self.device_s is not None and self.kernels else None
+
     @cached_property
     def batch_moved_bytes(self) -> float:
         """The bytes that all operators move for a batch."""

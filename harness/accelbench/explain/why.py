@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelbench.explain.explanation import MOSTLY, format_speedup, without_infinity
+from accelbench.explain.causes import MOSTLY
+from accelbench.explain.explanation import format_speedup, without_infinity
 from accelbench.explain.parts import StepPart
 from accelbench.explain.prediction import Prediction
 from accelbench.explain.profile import Profile
@@ -140,7 +141,7 @@ def _compare_clocks(reasons: TechniqueExplanation) -> Iterator[str]:
     wall = f"{seconds(before.seconds)} → {seconds(wall_s)}"
     yield f"the accelerator is busy for {change} of {wall} per iteration"
     saved_s, least_s = before.device_s - device_s, NAMED_SHARE * before.seconds
-    waits = 1 - max(before.device_s / before.seconds, device_s / wall_s)
+    waits = 1 - max(before.busy or 0.0, after.busy or 0.0)
     if waits > MOSTLY:
         yield f"the host binds: with and without it, the accelerator waits for more than {percent(waits)} of the time"
     elif saved_s > least_s and before.seconds - wall_s < saved_s / 2:

@@ -28,7 +28,7 @@ from accelbench.schema import nvml
 from accelbench.schema.reasons import Reason, reason
 
 # The fastest repeat counts: an interruption lengthens some of them, a slower machine all. Arithmetic takes a few
-# microseconds, and a core that did something else before needs some hundreds of them to be as fast as it can be.
+# microseconds, and a core that did something else before is as fast as it can be only after some hundreds.
 ARITHMETIC_REPEATS, REPEATS = 100, 3
 NUMBERS = 2048  # fit into the fastest cache
 ROWS = 500  # take a millisecond or two

@@ -119,11 +119,11 @@ def judge(
 
     ``slowdowns`` are the logs of how much slower one arm of each pair may have been than on an undisturbed machine: 0
     for a pair that nothing disturbed, infinite where it cannot be known. If some were disturbed, the interval is the
-    hull of that of all pairs and one that the disturbance cannot explain: that of the undisturbed pairs, or that of all
-    pairs at either end of what their slowdowns leave possible, whichever says more. The speedup is that of the
-    undisturbed ones. Other work on the machine that slows one arm more than the other can then make a verdict
-    undecided, but not wrong. Since the hull contains the interval of all pairs, the error rate does not depend on how
-    pairs were found to be disturbed; readings of the machine decide that, never the samples.
+    hull of two: that of all pairs, and the narrower of two that the disturbance cannot explain. One of these is that of
+    the undisturbed pairs. The other is that of all pairs, widened as if each slowdown had hit one of the arms alone.
+    The speedup is that of the undisturbed pairs. Other work on the machine that slows one arm more than the other can
+    then make a verdict undecided, but not wrong. Since the hull contains the interval of all pairs, the error rate does
+    not depend on how pairs were found to be disturbed; readings of the machine decide that, never the samples.
     """
     slowed = None if slowdowns is None else [slowdowns]
     return judge_groups([log_ratios], alpha=alpha, noise=noise, pairs_per_mean=[pairs_per_mean], slowdowns=slowed)
@@ -150,7 +150,7 @@ def judge_groups(
     pairs = [np.asarray(group, dtype=float) for group in groups]
     low, high, centre = _across(pairs, counts, alpha, spread)
     if slowdowns is not None and any(slowed.any() for slowed in slowdowns):
-        known = [np.minimum(slowed, 2 * UNBOUNDED) for slowed in slowdowns]
+        known = [np.minimum(slowed, 2 * UNBOUNDED) for slowed in slowdowns]  # infinite ones have no standard deviation
         kept = [group[slowed == 0] for group, slowed in zip(pairs, known, strict=True)]
         least = [group - slowed for group, slowed in zip(pairs, known, strict=True)]
         most = [group + slowed for group, slowed in zip(pairs, known, strict=True)]

@@ -52,6 +52,10 @@ class Problem:
     has_batch_norm: bool = False
     is_mean_loss: bool = True
 
+    def at_learning_rate(self, rate: float) -> Problem:
+        """Return the problem with gradient descent at this learning rate."""
+        return replace(self, optimizer=partial(sgd, lr=rate))
+
     @property
     def item_bytes(self) -> int:
         """The bytes of one input and its label."""

@@ -236,14 +236,13 @@ def ladder_training_resnet50(setting: Setting, options: TrainOptions) -> Arm:
 
     items = setting.choose(small=64, full=256)
     problem = models.resnet50(**setting.choose(small={"side": 32, "classes": 10}, full={"side": 224, "classes": 1000}))
-    problem = replace(problem, optimizer=partial(models.sgd, lr=LADDER_LEARNING_RATE))
 
     def data(size: int) -> Batches:
         images = problem.batch(items, torch.Generator().manual_seed(setting.seed))
         batches = in_batches(images, size)
         return Batches(batches, per_step=len(batches), inputs=images)
 
-    task = ProblemTask(problem, setting.seed)
+    task = ProblemTask(problem.at_learning_rate(LADDER_LEARNING_RATE), setting.seed)
     training = TorchTraining(task=task, data=data, batch_size=32, location="host", most=items, log_interval=1)
     return train(setting, options, training)
 
@@ -442,7 +441,7 @@ def _on_photographs(
     items = min(images, len(dataset))
     problem = models.cnn(classes=classes) if model == "cnn" else models.resnet18(side=side, classes=classes)
     if learning_rate is not None:
-        problem = replace(problem, optimizer=partial(models.sgd, lr=learning_rate))
+        problem = problem.at_learning_rate(learning_rate)
 
     def data(size: int) -> Files:
         return Files(dataset=dataset, items=items, batch_size=size, **loader)
