@@ -63,6 +63,19 @@ def test_what_the_interval_does_not_say_is_no_cause(part):
 
 
 @pytest.mark.parametrize(
+    ("part", "is_named"),
+    [
+        (a_part("anomaly", 1.5, 0.9, 1.9), True),  # the pairs leave open what it takes
+        (None, True),  # there was no time for pairs
+        (a_part("anomaly", 1.02, 1.01, 1.03), False),
+    ],
+)
+def test_anomaly_mode_is_named_by_itself_unless_it_takes_next_to_nothing(part, is_named):
+    causes = find_causes(a_profile(anomaly=True), [part] if part else [], CEILINGS)
+    assert [(cause.code, cause.share) for cause in causes] == [("anomaly-mode", None)] * is_named
+
+
+@pytest.mark.parametrize(
     ("device_s", "loading", "codes"),
     [
         (0.012, StepShare(share=0.1, low=0.0, high=0.3), ["launch-bound"]),

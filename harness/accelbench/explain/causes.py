@@ -159,7 +159,11 @@ def find_causes(
 
     A ceiling is a cause if the operators near it take at least the share ``least`` of the time on average.
     """
-    found = [*_find_in_parts(profile, parts), *_find_in_compilation(profile, parts)]
+    found = [
+        *_find_in_parts(profile, parts),
+        *_find_in_anomaly_mode(profile, parts),
+        *_find_in_compilation(profile, parts),
+    ]
     if profile.framework == "numpy" or "float64" not in {cause.code for cause in found}:
         found += _find_bounds(profile, [*ceilings], least)
     if not any(part.name == "interpreter" and part.share for part in parts):
@@ -190,6 +194,14 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
             techniques=cause.techniques or (_choose_loader_techniques(profile) if loads_slowly else ()),
             recipe=cause.recipe or "".join(find_recipes(profile, part.levels)),
         )
+
+
+def _find_in_anomaly_mode(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Cause]:
+    """Yield anomaly mode where it is on and the pairs leave open what it takes: no training needs it."""
+    part = next((part for part in parts if part.name == "anomaly"), None)
+    if profile.anomaly and not (part and (part.is_relevant or part.is_negligible)):
+        what = "autograd's anomaly mode is on, which slows every operation down; how much, the pairs do not tell"
+        yield replace(CAUSES_BY_PART["anomaly"], what=what)
 
 
 def _advise_on_pipeline(cause: Cause, pipeline: tuple[str, ...] | None) -> Cause:
