@@ -211,7 +211,7 @@ def restarted_workers() -> Program:
 
 
 def float64() -> Program:
-    return plain(network(1024, 1024, 1024).double(), rows(1024, 1024, torch.float64), 256)
+    return plain(network(1024, 2048, 1024).double(), rows(1024, 1024, torch.float64), 256)
 
 
 def optimizer_loop() -> Program:
