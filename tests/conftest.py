@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
+import hypothesis
 import pytest
 from project import Project, WarmWorker
 
@@ -33,6 +34,10 @@ for variable in [name for name in os.environ if name.startswith("PYTEST_XDIST_")
 
 # Whoever starts the tests in the background may have had Ctrl-C ignored, which processes started from here inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says more about a shared machine than about the code.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True, scope="module")

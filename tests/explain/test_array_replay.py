@@ -68,7 +68,7 @@ def test_what_is_written_is_written_again():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "multiply", "matmul", "maximum"]), st.integers(), st.integers())))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_order_of_operations_on_any_earlier_results_is_done_again(chosen):
     def step(xp, first, second):
         made = [first, second]

@@ -359,9 +359,7 @@ def test_the_longest_ascending_subsequence_is_as_long_as_any():
         assert len(found) == longest
 
 
-FUZZED = settings(
-    max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+FUZZED = settings(max_examples=12, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 GOOD = run(trial(arm({"amp": "fp32"}, 1.0)))
 
 

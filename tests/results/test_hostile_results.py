@@ -16,9 +16,7 @@ from accelbench.errors import UnreadableResult
 from accelbench.report.page import write_report
 from accelbench.results import Findings, find_results
 
-FUZZED = settings(
-    max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+FUZZED = settings(max_examples=40, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 VALID = STORED.with_name("run_every_field.json").read_text()
 
 
