@@ -9,7 +9,7 @@ import pytest
 
 from accelbench.attribution import Attribution, Row, batches_for, design, fit, is_full
 from accelbench.errors import BadInput
-from accelbench.measuring.statistics import in_order
+from accelbench.measuring.statistics import STRETCHES, in_order
 
 NOISE = 0.03
 NAMES = ("amp", "memory_format", "compile", "tf32")
@@ -27,8 +27,14 @@ def taken_apart(
     arms = design(techniques)
     log_s = _noise(kind, rounds, len(arms), rng) - np.log([speedup(arm) for arm in arms])
     labels = {name: f"{name} on" for name in NAMES[:techniques]}
-    log_speedups = np.column_stack([in_order(arm) for arm in (log_s[:, :1] - log_s).T])
-    return fit(labels, arms, log_speedups, rounds=rounds, alpha=0.05)
+    return fit(labels, arms, stretches(log_s[:, :1] - log_s), rounds=rounds, alpha=0.05)
+
+
+def stretches(log_speedups: np.ndarray) -> np.ndarray:
+    """Return the medians of stretches of rounds for all arms at once, as ``in_order`` gives them for one."""
+    rounds, arms = log_speedups.shape
+    middles: np.ndarray = np.median(log_speedups.reshape(min(rounds, STRETCHES), -1, arms), axis=1)
+    return middles
 
 
 def product_of(*each: float) -> Callable[[Row], float]:
@@ -64,6 +70,13 @@ def _remembering(share: float, shocks: np.ndarray) -> np.ndarray:
     for shock in shocks[1:]:
         course.append(share * course[-1] + shock)
     return np.array(course)
+
+
+@pytest.mark.parametrize("rounds", [20, 40, 200])
+def test_the_stretches_of_all_arms_are_those_that_a_result_keeps_of_each(rounds, rng):
+    log_speedups = rng.normal(scale=NOISE, size=(rounds, 4))
+    kept = np.column_stack([in_order(arm) for arm in log_speedups.T])
+    assert stretches(log_speedups) == pytest.approx(kept, rel=5.1e-4)  # which has four significant digits
 
 
 @pytest.mark.parametrize("techniques", [2, 3, 4])

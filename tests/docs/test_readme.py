@@ -33,7 +33,7 @@ def test_the_technique_in_ten_lines_is_measured(pytester: pytest.Pytester, monke
     (example,) = (block for block in EXAMPLES if "@toggles" in block)
     assert len([line for line in example.splitlines() if line.strip()]) <= 10
     pytester.makepyfile(test_example=example)
-    result = pytester.runpytest_subprocess("--accel-visits=1", "--accel-budget=0.1")
+    result = pytester.runpytest_subprocess("--accel-visits=1", "--accel-budget=0.3")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*onednn on*cnn-train*×*"])
 

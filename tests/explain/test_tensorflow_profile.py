@@ -35,7 +35,7 @@ def build_slowly() -> KerasProgram:
     return build(wait_s=0.05)
 
 
-def test_operators_are_counted_by_their_types_and_the_step_as_it_stands():
+def test_operators_are_counted_by_their_types_in_a_step_that_repeats_itself():
     from accelbench.explain.tensorflow_profile import profile_keras_program
 
     found = profile_keras_program(build, Setting(cores=2), {})
@@ -45,12 +45,14 @@ def test_operators_are_counted_by_their_types_and_the_step_as_it_stands():
     assert (found.items, found.batches, found.batch_size, found.most) == (64, 4, 16, 64)
     assert found.loading is not None
     assert found.outside is not None
+    assert found.repeats
 
 
-def test_a_slow_input_pipeline_shows_as_waiting():
+def test_a_slow_input_pipeline_shows_as_waiting_and_is_named():
     from accelbench.explain.tensorflow_profile import profile_keras_program
 
     found = profile_keras_program(build_slowly, Setting(cores=2), {})
+    assert found.pipeline == ("map",)
     assert found.seconds > 4 * 0.05
     assert found.loading is not None
     assert found.loading.share > 0.5
@@ -203,7 +205,7 @@ def build_of_arrays() -> KerasProgram:
 
 @pytest.mark.parametrize(
     ("build_program", "pipeline"),
-    [(build_slowly, ("map",)), (build_in_parallel, ("parallel map", "prefetch")), (build_of_arrays, None)],
+    [(build_in_parallel, ("parallel map", "prefetch")), (build_of_arrays, None)],
 )
 def test_a_profile_has_what_the_data_set_does(build_program, pipeline):
     from accelbench.explain.tensorflow_profile import profile_keras_program
@@ -225,8 +227,7 @@ def build_from_a_generator():
     return KerasProgram(model=build().model, data=data, batches=2)
 
 
-@pytest.mark.parametrize(("build_program", "repeats"), [(build, True), (build_from_a_generator, False)])
-def test_a_profile_says_whether_a_program_repeats_itself(build_program, repeats: bool):
+def test_a_profile_says_that_a_program_does_not_repeat_itself():
     from accelbench.explain.tensorflow_profile import profile_keras_program
 
-    assert profile_keras_program(build_program, Setting(), {}).repeats == repeats
+    assert not profile_keras_program(build_from_a_generator, Setting(), {}).repeats

@@ -1,5 +1,7 @@
 """Where a series changes its level, drifts or wanders, and where it only looks as if it did."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy
@@ -18,7 +20,13 @@ NOISE = {
 
 
 def find_level_shifts(values):
-    return measure_level_shifts(segment(values))
+    return _find_level_shifts(tuple(values))
+
+
+@cache
+def _find_level_shifts(values):
+    """Return what is found, once for all tests that look at the same series."""
+    return measure_level_shifts(segment(np.array(values)))
 
 
 def find_drift(values):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from fake_device import FakeClock, FakeDevice
@@ -19,6 +20,25 @@ NOISE = 0.02  # the standard deviation of the logarithm of a step's time
 DRAWS = 5_003
 
 
+class Draws(NamedTuple):
+    """What a seed gives. It is drawn beforehand: an arm that holds a generator counts as random."""
+
+    sizes: tuple[int, int, int]
+    noises: tuple[float, ...]
+    chances: tuple[float, ...]
+
+
+@cache
+def draws(seed: int) -> Draws:
+    """Return the sizes of a problem, the noises of its times and numbers from 0 to 1."""
+    coin = Random(seed)
+    return Draws(
+        sizes=(coin.randint(16, 40), coin.randint(4, 12), coin.randint(3, 6)),
+        noises=tuple(coin.lognormvariate(0, NOISE) for _ in range(DRAWS)),
+        chances=tuple(coin.random() for _ in range(DRAWS)),
+    )
+
+
 class Bench:
     """A problem drawn from a seed, and the time that it takes.
 
@@ -28,14 +48,10 @@ class Bench:
     """
 
     def __init__(self, seed: int, framework: str = "fake", device: type[FakeDevice] = FakeDevice) -> None:
-        coin = Random(seed)
         self.seed = seed
-        self.rows = coin.randint(16, 40)
-        self.columns = coin.randint(4, 12)
-        self.outputs = coin.randint(3, 6)
-        # Drawn beforehand: an arm that holds a generator counts as random.
-        self._noises = [coin.lognormvariate(0, NOISE) for _ in range(DRAWS)]
-        self._chances = [coin.random() for _ in range(DRAWS)]
+        drawn = draws(seed)
+        self.rows, self.columns, self.outputs = drawn.sizes
+        self._noises, self._chances = drawn.noises, drawn.chances
         self._draws = 0
         self.kept: dict[Any, Any] = {}
         self.undo: list[Callable[[], object]] = []

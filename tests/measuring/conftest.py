@@ -1,5 +1,7 @@
 """What the tests of measuring share."""
 
+import gc
+from collections.abc import Iterator
 from functools import partial
 from random import Random
 
@@ -18,3 +20,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     monkeypatch.setattr(compare, "perf_counter", clock)
     monkeypatch.setattr(compare, "InterferenceMonitor", lambda *_: InterferenceMonitor.disabled())
     return clock
+
+
+@pytest.fixture
+def nothing_is_frozen(_few_objects: None) -> Iterator[None]:
+    """A process that has exempted no objects from garbage collection, as most programs that call ``compare``."""
+    gc.unfreeze()
+    yield
+    gc.freeze()

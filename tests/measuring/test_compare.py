@@ -20,6 +20,8 @@ import accelbench
 from accelbench.errors import BadInput
 from accelbench.frameworks import load
 
+pytestmark = pytest.mark.usefixtures("nothing_is_frozen")
+
 AS_THEY_ARE = "the arms were timed as they are instead of as copies, and the interval leaves out where their data lie: "
 
 

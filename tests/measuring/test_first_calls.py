@@ -24,6 +24,8 @@ from accelbench.measuring import compare, first_calls
 from accelbench.measuring.checks import process_state
 from accelbench.measuring.interference import InterferenceMonitor, Snapshot
 
+pytestmark = pytest.mark.usefixtures("nothing_is_frozen")
+
 VALUES = np.random.default_rng(0).random(1000)
 Step = Callable[[], Any]
 
@@ -138,14 +140,10 @@ def test_ctrl_c_ends_the_comparison_and_leaves_the_process_as_it_was(clock: Fake
         clock.advance(1e-3)
         return VALUES * VALUES
 
-    gc.unfreeze()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            accelbench.compare({"right": right(clock), "stopped": step}, budget_s=0.1, by_value=False)
-        assert gc.isenabled()
-        assert gc.get_freeze_count() == 0
-    finally:
-        gc.freeze()
+    with pytest.raises(KeyboardInterrupt):
+        accelbench.compare({"right": right(clock), "stopped": step}, budget_s=0.1, by_value=False)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_objects_that_the_caller_has_frozen_stay_frozen(clock: FakeClock) -> None:

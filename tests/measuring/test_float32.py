@@ -1,12 +1,12 @@
 """Float32 is float32 in every arm of the suite; a user's own workload computes as it was written."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+import accelbench
 from accelbench.core import Arm, Build, Plan, Setting, Technique, Trial, Workload, register_techniques
 from accelbench.measuring.workers.pool import Pool
 
@@ -83,19 +83,23 @@ def test_a_users_workload_may_set_the_newer_switches_and_changes_nothing_for_the
     assert observed(pool, OWN) == (0.5, 0.5)
 
 
-PROGRAM = """
-import accelbench, torch
-torch.backends.cuda.matmul.fp32_precision = torch.backends.cudnn.conv.fp32_precision = "tf32"
-numbers = torch.rand(64, 64)
-arms = {"operator": lambda: numbers @ numbers, "function": lambda: torch.mm(numbers, numbers)}
-result = accelbench.compare(arms, budget_s=0.3)["function"]
-print(result.verdict, torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precision)
-"""
+@pytest.fixture
+def _switches_restored() -> Iterator[None]:
+    from accelbench.frameworks.torch import float32_switches_restored
+
+    with float32_switches_restored():
+        yield
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_switches_restored")
 def test_a_program_that_has_set_the_newer_switches_can_compare_and_keeps_them() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
-    verdict, *switches = done.stdout.split() or [done.stderr]
-    assert verdict in ("faster", "slower", "same", "undecided")
-    assert switches == ["tf32", "tf32"]
+    import torch
+    from torch.backends import cuda, cudnn
+
+    cuda.matmul.fp32_precision = cudnn.conv.fp32_precision = "tf32"
+    numbers = torch.rand(64, 64)
+    arms = {"operator": lambda: numbers @ numbers, "function": lambda: torch.mm(numbers, numbers)}
+    result = accelbench.compare(arms, budget_s=0.3)["function"]
+    assert result.verdict in ("faster", "slower", "same", "undecided"), result.reason
+    assert (cuda.matmul.fp32_precision, cudnn.conv.fp32_precision) == ("tf32", "tf32")

@@ -243,7 +243,7 @@ numbers = np.arange(1000.0)
 arms = [Arm(step=lambda: np.sqrt(numbers)) for _ in range(2)]
 windows = InterferenceMonitor(time.perf_counter, glance)
 stopwatch = Stopwatch(time.perf_counter, lambda: None)
-plan = Plan(builds=2, min_span_s=1.0)
+plan = Plan(builds=2, budget_s=0.5, min_span_s=1.0)
 referee = Referee(stopwatch=stopwatch, coin=Random(1), plan=plan, arms=2, windows=windows)
 referee.play(arms)
 print("half", flush=True)

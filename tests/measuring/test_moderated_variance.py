@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -163,74 +163,96 @@ def test_the_variance_of_a_median_is_not_understated_where_pairs_are_few(count: 
     assert VisitPairs(builds=((0.3,),)).variance_of_median == 0
 
 
-def simulated(*, follows: bool) -> tuple[float, float]:
-    """Return how often intervals at 99 % miss the truth, and their median half-width.
-
-    Effects whose pairs are quiet have quiet visits. The prior ``follows`` the variance within visits, or it does not.
-    """
+@lru_cache(maxsize=1)
+def simulated_effects() -> list[list[list[VisitPairs]]]:
+    """Return the visits of 20 simulated runs of 150 effects that are none; quiet pairs have quiet visits."""
     random = np.random.default_rng(2)
-    misses, widths = [], []
+    runs = []
     for _ in range(20):
         deviations = 0.01 * np.exp(random.normal(0.0, 1.0, 150))
-        effects = [
-            [VisitPairs(builds=(tuple(random.normal(centre, 2 * each, 8).tolist()),)) for centre in centres]
-            for each in deviations
-            for centres in [random.normal(0.0, each, 4)]
-        ]
+        centres = random.normal(0.0, deviations[:, None], (150, 4))
+        pairs = random.normal(centres[..., None], 2 * deviations[:, None, None], (150, 4, 8))
+        runs.append([[VisitPairs(builds=(tuple(visit),)) for visit in visits] for visits in pairs.tolist()])
+    return runs
+
+
+def judged_following(*, follows: bool) -> tuple[float, float]:
+    """Return how often intervals at 99 % miss the truth, and their median half-width.
+
+    The prior ``follows`` the variance within visits, or it does not.
+    """
+    found: list[Judgement] = []
+    for effects in simulated_effects():
         prior = fit_prior(
             [variance_of_mean([visit.median for visit in visits]) for visits in effects],
             within=[variance_within(visits) for visits in effects] if follows else (),
             visits=4,
         )
-        found = [judge_visits(visits, prior=prior, alpha=0.01, noise=0.01) for visits in effects]
-        misses += [not each.low <= 1 <= each.high for each in found]
-        widths += [each.half_width for each in found]
-    return float(np.mean(misses)), float(np.median(widths))
+        found += [judge_visits(visits, prior=prior, alpha=0.01, noise=0.01) for visits in effects]
+    return share_of_misses(found), float(np.median([each.half_width for each in found]))
 
 
 @pytest.mark.slow
 def test_following_the_variance_within_visits_narrows_intervals_that_still_hold() -> None:
-    (missed_alike, wide), (missed_following, narrow) = simulated(follows=False), simulated(follows=True)
+    (missed_alike, wide), (missed_following, narrow) = (judged_following(follows=each) for each in (False, True))
     assert missed_alike < 0.01 + LUCK
     assert missed_following < 0.01 + LUCK
     assert narrow < 0.9 * wide
 
 
+Effects = list[tuple[list[VisitPairs], list[float]]]  # the visits of each, and the log speedups of earlier runs
+
+
+@lru_cache(maxsize=1)
 def simulated_runs(
     *,
     freedom: float,
-    visits: Sequence[int],
+    visits: tuple[int, ...],
     between_runs: float = 0.0,
     earlier: int = 0,
-    joins: bool = False,
     pair_noise: float = 0.0,
-) -> list[Judgement]:
-    """Return the intervals at 99 % of effects that are none, of 20 simulated runs of 150 effects.
+) -> list[Effects]:
+    """Return 20 simulated runs of 150 effects that are none.
 
     Effects differ in their spread. Each has one of these numbers of ``visits``, and as many in every run. Their log
     speedups deviate by some 1 % from visit to visit, by ``between_runs`` times as much from run to run, and the two
     pairs of a visit by ``pair_noise`` times as much from the visit.
     """
     random, noise = np.random.default_rng(1), np.random.default_rng(3)
-    found: list[Judgement] = []
+    runs: list[Effects] = []
     for _ in range(20):
         deviations = 0.01 * np.sqrt(freedom / random.chisquare(freedom, 150))
         counts = random.choice(visits, 150)
-        effects = []
+        effects: Effects = []
         for deviation, count in zip(deviations, counts, strict=True):
             centres = random.normal(0.0, between_runs * deviation, 1 + earlier)
-            medians = np.array([random.normal(centre, deviation, count) for centre in centres])
+            medians = random.normal(centres[:, None], deviation, (1 + earlier, count))
             pairs = medians[..., None] + noise.normal(0.0, pair_noise * deviation, (*medians.shape, 2))
-            run, *before = [[VisitPairs(builds=(tuple(visit),)) for visit in visits] for visits in pairs.tolist()]
-            effects.append((run, [fmean(visit.median for visit in visits) for visits in before]))
+            run = [VisitPairs(builds=(tuple(visit),)) for visit in pairs[0].tolist()]
+            effects.append((run, pairs[1:].mean(axis=(1, 2)).tolist()))
+        runs.append(effects)
+    return runs
+
+
+def judged_runs(*, joins: bool = False, **conditions: Any) -> list[Judgement]:
+    """Return the intervals at 99 % of all effects of simulated runs, each of which ``joins`` the earlier ones, or none.
+
+    All effects of a run together give their prior.
+    """
+    found: list[Judgement] = []
+    for effects in simulated_runs(**conditions):
         prior = prior_of_effects(effects)
         found += [judged_visits(*each, prior=prior, noise=0.0, joins=joins) for each in effects]
     return found
 
 
+def share_of_misses(found: Sequence[Judgement]) -> float:
+    return float(np.mean([not each.low <= 1 <= each.high for each in found]))
+
+
 def missed(**conditions: Any) -> float:
     """Return how often intervals at 99 % miss the truth in simulated runs."""
-    return float(np.mean([not each.low <= 1 <= each.high for each in simulated_runs(**conditions)]))
+    return share_of_misses(judged_runs(**conditions))
 
 
 LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
@@ -239,18 +261,18 @@ LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
 @pytest.mark.slow
 @pytest.mark.parametrize(("freedom", "count"), [(4, 4), (4, 3), (1.5, 4), (1000, 4)])
 def test_the_interval_misses_the_truth_as_seldom_as_it_claims(freedom: float, count: int) -> None:
-    assert missed(freedom=freedom, visits=[count]) < 0.01 + LUCK
+    assert missed(freedom=freedom, visits=(count,)) < 0.01 + LUCK
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("between_runs", [0.0, 1.0, 3.0])
 def test_with_earlier_runs_it_misses_no_more_often_whatever_changes_from_run_to_run(between_runs: float) -> None:
-    assert missed(freedom=4, visits=[2, 4], between_runs=between_runs, earlier=4) < 0.01 + LUCK
+    assert missed(freedom=4, visits=(2, 4), between_runs=between_runs, earlier=4) < 0.01 + LUCK
 
 
 @pytest.mark.slow
 def test_a_single_earlier_run_mends_most_of_what_visits_of_one_run_cannot_show() -> None:
-    alone, with_one = (missed(freedom=4, visits=[4], between_runs=1.0, earlier=count) for count in (0, 1))
+    alone, with_one = (missed(freedom=4, visits=(4,), between_runs=1.0, earlier=count) for count in (0, 1))
     assert alone > 0.1
     assert with_one < alone / 3
 
@@ -265,9 +287,9 @@ def test_a_run_that_differs_from_the_earlier_ones_has_a_wider_interval() -> None
 @pytest.mark.parametrize("earlier", [1, 5])
 @pytest.mark.parametrize("between_runs", [0.0, 3.0])
 def test_runs_that_are_joined_miss_no_more_often(between_runs: float, earlier: int) -> None:
-    same = {"freedom": 4, "visits": [2, 4], "between_runs": between_runs, "earlier": earlier}
-    alone, joined = (simulated_runs(**same, joins=joins) for joins in (False, True))
-    misses = [np.mean([not each.low <= 1 <= each.high for each in found]) for found in (alone, joined)]
+    same = {"freedom": 4, "visits": (2, 4), "between_runs": between_runs, "earlier": earlier}
+    alone, joined = (judged_runs(**same, joins=joins) for joins in (False, True))
+    misses = [share_of_misses(found) for found in (alone, joined)]
     assert misses[1] < max(misses[0], 0.01) + LUCK
     narrower = np.median([each.half_width for each in joined]) / np.median([each.half_width for each in alone])
     assert narrower < 1.1 / math.sqrt(1 + earlier)
@@ -276,7 +298,7 @@ def test_runs_that_are_joined_miss_no_more_often(between_runs: float, earlier: i
 @pytest.mark.slow
 @pytest.mark.parametrize("earlier", [1, 2, 5])
 def test_the_interval_of_joined_runs_is_not_that_of_their_few_pairs(earlier: int) -> None:
-    misses = missed(freedom=4, visits=[2], between_runs=1.0, earlier=earlier, joins=True, pair_noise=5.0)
+    misses = missed(freedom=4, visits=(2,), between_runs=1.0, earlier=earlier, joins=True, pair_noise=5.0)
     assert misses < 0.01 + LUCK
     assert earlier == 1 or misses > 0.01 / 4  # it is not much wider than it claims
 

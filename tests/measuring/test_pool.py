@@ -18,7 +18,8 @@ from accelbench.core import Arm, Plan, Setting, Trial, Workload
 from accelbench.measuring.workers.pool import Pool
 
 PLAN = Plan(budget_s=0.3, builds=1, min_span_s=0.05, silence_s=60)
-FEW_PAIRS = replace(PLAN, budget_s=0.1, alpha=0.2)  # where each block of a pair has a worker of its own
+# Where each block of a pair has a worker of its own, until arms that differ by less than tenfold are called the same.
+FEW_PAIRS = replace(PLAN, budget_s=0.1, alpha=0.2, noise=9)
 
 
 def _sum(setting: Setting, *, deed: str = "none", elements: int = 2000) -> Arm:
@@ -51,11 +52,21 @@ def _sum(setting: Setting, *, deed: str = "none", elements: int = 2000) -> Arm:
 SUM = Workload(name="sum", frameworks=("numpy",), unit="number", summary="Sum some numbers.", builder=_sum)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
+    """A pool whose worker stays for the next test, unless it is lost."""
     pool = Pool(PLAN)
     yield pool
     pool.close()
+
+
+@pytest.fixture
+def fresh_pool(pool: Pool) -> Iterator[Pool]:
+    """A pool without workers, beside which there are no others."""
+    pool.close()
+    fresh = Pool(PLAN)
+    yield fresh
+    fresh.close()
 
 
 def trial(*levels: str, technique: str = "threads", plan: Plan = PLAN, **problem: object) -> Trial:
@@ -110,7 +121,7 @@ def test_a_worker_that_ends_by_itself_is_reported_with_its_last_words(pool: Pool
 
 @pytest.mark.slow
 def test_a_worker_that_hangs_is_stopped_after_its_silence(pool: Pool) -> None:
-    pool.accelerators("numpy")  # else its start would be part of the silence
+    pool.start("numpy")  # else its start would be part of the silence
     hung = pool.measure(trial("1", deed="hang", plan=replace(PLAN, silence_s=2))).arms[0]
     assert hung.outcome == "hung"
     assert "no sign of life for 2 s during 'threads 1: cold call'" in str(hung.reason)
@@ -124,8 +135,8 @@ def test_running_out_of_memory_is_recognised_for_what_it_is(pool: Pool) -> None:
 
 
 @pytest.mark.slow
-def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their_own(pool: Pool) -> None:
-    measured = pool.measure(trial("1", "all", deed="crowded", plan=FEW_PAIRS))
+def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their_own(fresh_pool: Pool) -> None:
+    measured = fresh_pool.measure(trial("1", "all", deed="crowded", plan=replace(FEW_PAIRS, alpha=0.5)))
     effect = measured.arms[1].effect
     assert effect is not None
     assert not effect.paired
@@ -133,23 +144,23 @@ def test_arms_that_do_not_fit_into_memory_together_alternate_in_workers_of_their
 
 
 @pytest.mark.slow
-def test_a_framework_keeps_its_worker_while_another_one_is_at_work(pool: Pool) -> None:
-    assert outcomes(pool, trial("1")) == ["measured"]
-    pool.accelerators("cupy")
+def test_a_framework_keeps_its_worker_while_another_one_is_at_work(fresh_pool: Pool) -> None:
+    assert outcomes(fresh_pool, trial("1")) == ["measured"]
+    fresh_pool.accelerators("cupy")
     both = workers()
-    assert outcomes(pool, trial("1")) == ["measured"]
+    assert outcomes(fresh_pool, trial("1")) == ["measured"]
     assert workers() == both
 
 
 @pytest.mark.slow
 def test_a_worker_with_memory_on_an_accelerator_makes_room_for_another_framework_that_sees_one(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
+    fresh_pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert pool.accelerators("numpy") == ()
+    assert fresh_pool.accelerators("numpy") == ()
     (own,) = workers()
-    pool.accelerators("cupy")
-    monkeypatch.setattr(pool, "accelerators", lambda _: ("cuda:0",))
-    assert outcomes(pool, trial("1")) == ["measured"]
+    fresh_pool.accelerators("cupy")
+    monkeypatch.setattr(fresh_pool, "accelerators", lambda _: ("cuda:0",))
+    assert outcomes(fresh_pool, trial("1")) == ["measured"]
     assert workers() == [own]
 
 

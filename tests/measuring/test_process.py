@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -17,29 +18,43 @@ from accelbench.measuring.workers.process import Worker, WorkerLostError
 WORDS = "[__import__('os').environ.get(name) for name in ('CUPY_CACHE_DIR', 'CUDA_CACHE_PATH')]"
 
 
-@pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Worker]:
-    """A worker of CuPy's, on a machine on which kernels were compiled before."""
-    (tmp_path / "kernel.cubin").write_text("compiled before")
-    for name in KERNEL_CACHES["cupy"]:
-        monkeypatch.setenv(name, str(tmp_path))
-    worker = Worker("cupy", {})
-    yield worker
-    worker.close()
+@pytest.fixture(scope="module")
+def compiled_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a kernel that was compiled before."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "kernel.cubin").write_text("compiled before")
+    return folder
+
+
+@contextmanager
+def started(compiled_before: Path) -> Iterator[Worker]:
+    """Start a worker of CuPy's, on a machine on which kernels were compiled before."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in KERNEL_CACHES["cupy"]:
+            patch.setenv(name, str(compiled_before))
+        worker = Worker("cupy", {})
+    try:
+        yield worker
+    finally:
+        worker.close()
+
+
+@pytest.fixture(scope="module")
+def worker(compiled_before: Path) -> Iterator[Worker]:
+    """A worker that all tests share: none of them ends it."""
+    with started(compiled_before) as worker:
+        yield worker
 
 
 def caches(worker: Worker) -> list[Path]:
     return [Path(folder) for folder in worker.call(eval, WORDS)]
 
 
-def test_every_worker_compiles_its_kernels_itself(worker: Worker) -> None:
-    other = Worker("cupy", {})
-    try:
+def test_every_worker_compiles_its_kernels_itself(worker: Worker, compiled_before: Path) -> None:
+    with started(compiled_before) as other:
         folders = caches(worker) + caches(other)
-    finally:
-        other.close()
-    assert len(set(folders)) == 4
-    assert [kernel for folder in folders if folder.exists() for kernel in folder.iterdir()] == []
+        assert len(set(folders)) == 4
+        assert [kernel for folder in folders if folder.exists() for kernel in folder.iterdir()] == []
 
 
 def test_cupy_keeps_its_kernels_where_it_is_told(worker: Worker) -> None:
@@ -49,16 +64,16 @@ def test_cupy_keeps_its_kernels_where_it_is_told(worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "killed"])
-def test_the_kernels_are_gone_with_the_worker(worker: Worker, is_killed: bool) -> None:
-    for folder in caches(worker):
-        folder.mkdir(exist_ok=True)
-        (folder / "kernel.cubin").write_text("compiled here")
-    (place,) = {folder.parent for folder in caches(worker)}
-    if is_killed:
-        os.kill(worker.pid, signal.SIGKILL)
-        with pytest.raises(WorkerLostError):
-            worker.ask("describe")
-    worker.close()
+def test_the_kernels_are_gone_with_the_worker(compiled_before: Path, is_killed: bool) -> None:
+    with started(compiled_before) as worker:
+        for folder in caches(worker):
+            folder.mkdir(exist_ok=True)
+            (folder / "kernel.cubin").write_text("compiled here")
+        (place,) = {folder.parent for folder in caches(worker)}
+        if is_killed:
+            os.kill(worker.pid, signal.SIGKILL)
+            with pytest.raises(WorkerLostError):
+                worker.ask("describe")
     assert not place.exists()
 
 

@@ -29,11 +29,15 @@ Deed = Callable[[], object]
 VARIABLE, PRIVATE = "OMP_NUM_THREADS", "TOKEN_OF_A_PROGRAM"
 
 
+@pytest.fixture(scope="module")
+def settings() -> ProcessSettings:
+    return ProcessSettings(FakeDevice())
+
+
 @pytest.fixture(autouse=True)
-def _same_process_for_the_next_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _same_process_for_the_next_test(monkeypatch: pytest.MonkeyPatch, settings: ProcessSettings) -> Iterator[None]:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.delenv(PRIVATE, raising=False)
-    settings = ProcessSettings(FakeDevice())
     before = settings.read()
     yield
     os.environ.pop(PRIVATE, None)
@@ -103,9 +107,10 @@ class Program:
 
 @pytest.mark.parametrize("when", ["at_build", "in_step"])
 @pytest.mark.parametrize("deed", DEEDS)
-def test_an_arm_that_leaves_a_setting_changed_fails_alone_and_says_what_changed(deed: str, when: str) -> None:
+def test_an_arm_that_leaves_a_setting_changed_fails_alone_and_says_what_changed(
+    deed: str, when: str, settings: ProcessSettings
+) -> None:
     do, words = DEEDS[deed]
-    settings = ProcessSettings(FakeDevice())
     before = settings.read()
     plain, leaver, other = Program(**{when: {"leaver": do}}).measure("plain", "leaver", "other").arms
     assert (leaver.outcome, leaver.timing, leaver.effect) == ("wrong-work", None, None)

@@ -55,8 +55,20 @@ def test_what_to_write_for_a_technique_of_ones_own_travels_in_the_file_to_the_pa
     assert 'data-names="burden, dead weight, load' in page
 
 
+@pytest.fixture(scope="module")
+def shelf() -> list[tuple[str, dict[str, Any]]]:
+    return []
+
+
 @pytest.fixture
-def page_and_trial(project: Project) -> tuple[str, dict[str, Any]]:
+def page_and_trial(project: Project, shelf: list[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+    """The page of a sweep and its only trial, which is measured once for all tests."""
+    if not shelf:
+        shelf.append(measured_sweep(project))
+    return shelf[0]
+
+
+def measured_sweep(project: Project) -> tuple[str, dict[str, Any]]:
     project.benchmark("slow", "quick", tests=SWEEP)
     project.run("--benchmark-json=out.json").assert_outcomes(passed=3)
     out = project.path / "out.json"

@@ -1,6 +1,7 @@
 """Arms, builders and techniques that go wrong in odd ways: each costs itself one sentence, and nobody else anything."""
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -402,10 +403,10 @@ def test_walk(measure):
 
 @pytest.mark.slow
 def test_a_module_that_ends_the_worker_as_it_is_imported_costs_its_trial(project: Project) -> None:
-    needy = "import os, sys\nif os.getpid() != int(os.environ.setdefault('FIRST', str(os.getpid()))):\n    sys.exit()\n"
+    needy = f"import os, sys\nif os.getpid() != {os.getpid()}:\n    sys.exit()\n"
     project.write("needy.py", needy + "def one():\n    return 1.0\n")
     project.benchmark("slow", "quick", tests=LEAVES_AT_IMPORT)
-    result = project.run_subprocess("--accel-budget=0.02", "--accel-timeout=30")
+    result = project.run("--accel-budget=0.02", "--accel-timeout=30")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["crashed: the worker ended with exit status 1 *: cannot take the order: SystemExit()"])
 

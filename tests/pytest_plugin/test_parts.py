@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def hike(setting, *, pace, hills):
         os._exit(3)
     return Arm(step=lambda: 1.0)
 """
-A_MOMENT = ("--benchmark-save=long", "--accel-minutes=0.0001")  # in which one trial fits, since the first always may
+# One trial fits into this time, since the first always may.
+A_MOMENT = ("--benchmark-save=long", "--accel-budget=0.02", "--accel-minutes=0.0001")
 
 
 @pytest.fixture
@@ -39,6 +41,34 @@ def hikes(project: Project) -> Project:
     project.configure("accelbench_results = results")
     project.benchmark("slow", "quick", tests=THREE_TRIALS)
     return project
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shelf") / "begun"
+
+
+@pytest.fixture
+def begun(hikes: Project, shelf: Path) -> Project:
+    """The project after the first part, which is measured once for all tests."""
+    if shelf.exists():
+        shutil.copytree(shelf, hikes.path, dirs_exist_ok=True)
+    else:
+        assert_part(hikes.run(*A_MOMENT), hikes, measured=1, left="2 trials")
+        shutil.copytree(hikes.path, shelf)
+    return hikes
+
+
+def assert_part(part: pytest.RunResult, project: Project, *, measured: int, left: str) -> None:
+    """Assert that a part has ended in order with so many trials ``measured``, and that it names what is left."""
+    assert part.ret == LATER
+    part.assert_outcomes(passed=2 * measured, skipped=6 - 2 * measured)
+    part.stdout.fnmatch_lines(
+        ["what was measured is kept in *; the same command continues the run", f"*Interrupted: {left} left; repeat *"]
+    )
+    (file,) = files(project)
+    assert len(run_in(file)["trials"]) == measured
+    assert run_in(file)["interrupted"]
 
 
 def files(project: Project) -> list[Path]:
@@ -51,28 +81,16 @@ def run_in(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_same_command_measures_part_after_part_and_leaves_one_file(hikes: Project) -> None:
-    for measured, left in ((1, "2 trials"), (2, "1 trial")):
-        part = hikes.run(*A_MOMENT)
-        assert part.ret == LATER
-        part.assert_outcomes(passed=2 * measured, skipped=6 - 2 * measured)
-        part.stdout.fnmatch_lines(
-            [
-                "what was measured is kept in *; the same command continues the run",
-                f"*Interrupted: {left} left; repeat *",
-            ]
-        )
-        (file,) = files(hikes)
-        assert len(run_in(file)["trials"]) == measured
-        assert run_in(file)["interrupted"]
-    last = hikes.run(*A_MOMENT)
+def test_the_same_command_measures_part_after_part_and_leaves_one_file(begun: Project) -> None:
+    assert_part(begun.run(*A_MOMENT), begun, measured=2, left="1 trial")
+    last = begun.run(*A_MOMENT)
     assert last.ret == 0
     last.assert_outcomes(passed=6)
-    (file,) = files(hikes)
+    (file,) = files(begun)
     assert len(run_in(file)["trials"]) == 3
     assert not run_in(file)["interrupted"]
-    assert not list((hikes.path / "results").rglob("*.journal"))
-    assert "".join(sorted(set((hikes.path / "hikes").read_text()))) == "012"
+    assert not list((begun.path / "results").rglob("*.journal"))
+    assert "".join(sorted(set((begun.path / "hikes").read_text()))) == "012"
 
 
 @pytest.mark.slow
@@ -98,22 +116,20 @@ def test_every_trial_is_left_until_it_has_the_visits_that_none_goes_without(hike
 
 
 @pytest.mark.slow
-def test_a_part_does_not_go_on_with_another_run(hikes: Project) -> None:
-    hikes.run(*A_MOMENT)
-    other = hikes.run(*A_MOMENT, "--accel-noise=0.02")
+def test_a_part_does_not_go_on_with_another_run(begun: Project) -> None:
+    other = begun.run(*A_MOMENT, "--accel-noise=0.02")
     assert other.ret == LATER
     other.stdout.fnmatch_lines(["accelbench: an unfinished run is in *; it is another run: noise was 0.01, is 0.02; *"])
-    assert [len(run_in(file)["trials"]) for file in files(hikes)] == [1, 1]
+    assert [len(run_in(file)["trials"]) for file in files(begun)] == [1, 1]
 
 
 @pytest.mark.slow
-def test_the_file_of_a_part_is_left_alone_where_somebody_changed_it(hikes: Project) -> None:
-    hikes.run(*A_MOMENT)
-    (file,) = files(hikes)
+def test_the_file_of_a_part_is_left_alone_where_somebody_changed_it(begun: Project) -> None:
+    (file,) = files(begun)
     file.write_text("{}")
-    hikes.run(*A_MOMENT)
+    begun.run(*A_MOMENT)
     assert file.read_text() == "{}"
-    assert len(files(hikes)) == 2
+    assert len(files(begun)) == 2
 
 
 @pytest.mark.slow

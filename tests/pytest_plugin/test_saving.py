@@ -5,6 +5,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,16 @@ def saved(keeping: Project, shelf: Path) -> Path:
     if shelf.exists():
         shutil.copytree(shelf, results)
     else:
-        keeping.run("--benchmark-save=quick")
+        assert keeping.run("--benchmark-save=quick").ret == 0
         shutil.copytree(results, shelf)
+        made_in(shelf).write_text(str(keeping.path))
     (path,) = files(results)
     return path
+
+
+def made_in(shelf: Path) -> Path:
+    """Return the file that names the folder in which the saved run was made."""
+    return shelf.with_name("made_in.txt")
 
 
 def files(folder: Path) -> list[Path]:
@@ -42,11 +49,10 @@ def files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project) -> None:
-    first = keeping.run("--benchmark-save=quick")
+def test_runs_are_numbered_in_one_folder_per_machine(keeping: Project, saved: Path) -> None:
     second = keeping.run("--benchmark-save=quick")
-    assert (first.ret, second.ret) == (0, 0)
-    machine, paths = read_run(files(keeping.path / "results")[0]).machine, files(keeping.path / "results")
+    assert second.ret == 0
+    machine, paths = read_run(saved).machine, files(keeping.path / "results")
     assert [str(path.relative_to(keeping.path)) for path in paths] == [
         f"results/{machine}/0001_quick.json",
         f"results/{machine}/0002_quick.json",
@@ -164,14 +170,13 @@ def test_a_measured_arm_takes_less_than_four_kibibytes(keeping: Project) -> None
 
 
 @pytest.mark.slow
-def test_a_file_names_neither_the_host_nor_the_folder_it_was_made_in(keeping: Project) -> None:
-    keeping.run("--benchmark-save=quick")
-    (path,) = files(keeping.path / "results")
-    document = json.loads(path.read_text())
+def test_a_file_names_neither_the_host_nor_the_folder_it_was_made_in(saved: Path, shelf: Path) -> None:
+    text = saved.read_text()
+    document = json.loads(text)
     assert "node" not in document["machine_info"]
     assert not [key for key in document["machine_info"]["cpu"] if key.startswith("hz_")]
-    assert str(keeping.path) not in path.read_text()
-    assert not platform.node() or f'"{platform.node()}"' not in path.read_text()
+    assert made_in(shelf).read_text() not in text
+    assert not platform.node() or f'"{platform.node()}"' not in text
 
 
 def test_other_benchmarks_of_the_session_are_left_alone(project: Project) -> None:
@@ -247,9 +252,9 @@ def test_a_run_that_cannot_be_saved_is_kept_in_the_temporary_folder(
 ) -> None:
     spare = keeping.path / "spare"
     spare.mkdir()
-    monkeypatch.setenv("TMPDIR", str(spare))
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))  # which is looked up once in a process
     keeping.write("test_zzz.py", SPOILED.format(deed="shutil.rmtree(folder); folder.touch()"))
-    result = keeping.run_subprocess("--benchmark-save=quick")
+    result = keeping.run("--benchmark-save=quick")
     assert result.ret == 2
     (kept,) = files(spare)
     assert len(read_run(kept).trials) == 1

@@ -13,7 +13,7 @@ SENTENCE = "*accelbench: tests that pytest-xdist runs side by side disturb each 
 @pytest.mark.slow
 def test_benchmarks_side_by_side_are_refused_and_none_of_them_runs(project: Project) -> None:
     project.write("test_other.py", "def test_other(): pass\n")
-    result = project.run_subprocess("-n2", "-W", "default")
+    result = project.run("-n2", "-W", "default")
     result.stdout.fnmatch_lines([SENTENCE])
     result.stdout.no_fnmatch_line("*passed*")
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -22,14 +22,14 @@ def test_benchmarks_side_by_side_are_refused_and_none_of_them_runs(project: Proj
 @pytest.mark.slow
 def test_other_tests_of_the_repository_run_side_by_side(project: Project) -> None:
     project.write("test_other.py", "def test_one(): pass\ndef test_two(): pass\n")
-    result = project.run_subprocess("-n2", "test_other.py")
+    result = project.run("-n2", "test_other.py")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.OK
 
 
 @pytest.mark.slow
 def test_a_rehearsal_measures_nothing_and_may_run_side_by_side(project: Project) -> None:
-    project.run_subprocess("-n2", "--benchmark-disable").assert_outcomes(passed=2)
+    project.run("-n2", "--benchmark-disable").assert_outcomes(passed=2)
 
 
 @pytest.mark.slow

@@ -53,6 +53,6 @@ def test_sigterm_keeps_what_was_measured_and_says_how_the_run_is_continued(
     assert document["interrupted"] is True
     assert [arm["outcome"] for trial in document["trials"] for arm in trial["arms"]] == ["measured", "measured"]
     monkeypatch.delenv("HANGS")
-    subprocess.run([*command, "--accel-resume"], cwd=project.path, check=True, capture_output=True)
+    assert project.run(*options, "--accel-resume").ret == 0
     document = json.loads((project.path / "out.json").read_text())["accelbench"]
     assert len(document["trials"]) == 2

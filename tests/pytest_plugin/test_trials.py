@@ -23,6 +23,19 @@ def measured(project: Project, *arguments: object) -> dict[str, Any]:
     return document
 
 
+@pytest.fixture(scope="module")
+def shelf() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def document(project: Project, shelf: list[dict[str, Any]]) -> dict[str, Any]:
+    """The JSON of a run of the project as it is, which is measured once for all tests."""
+    if not shelf:
+        shelf.append(measured(project))
+    return shelf[0]
+
+
 def levels(trial: dict[str, Any]) -> list[dict[str, str]]:
     return [arm["levels"] for arm in trial["arms"]]
 
@@ -103,8 +116,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.mark.slow
-def test_rounds_and_iterations_are_the_measured_blocks(project: Project) -> None:
-    document = measured(project)
+def test_rounds_and_iterations_are_the_measured_blocks(document: dict[str, Any]) -> None:
     (trial,) = document["accelbench"]["trials"]
     for benchmark, arm in zip(document["benchmarks"], trial["arms"], strict=True):
         assert benchmark["stats"]["rounds"] == arm["timing"]["blocks"]
@@ -113,8 +125,7 @@ def test_rounds_and_iterations_are_the_measured_blocks(project: Project) -> None
 
 
 @pytest.mark.slow
-def test_a_benchmark_entry_carries_its_verdict_and_little_else(project: Project) -> None:
-    document = measured(project)
+def test_a_benchmark_entry_carries_its_verdict_and_little_else(document: dict[str, Any]) -> None:
     quick = document["benchmarks"][1]
     assert quick["group"] == "test_pace.py::test_walk"
     assert quick["params"] == {"pace": "quick"}

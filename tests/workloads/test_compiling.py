@@ -41,6 +41,7 @@ def test_every_compiled_arm_compiles_what_it_computes(monkeypatch: pytest.Monkey
     from torch._inductor import config  # here, since its import takes seconds
 
     monkeypatch.setattr(config.cpp, "vec_isa_ok", True)  # else PyTorch asks the compiler for seconds what it knows
+    monkeypatch.setattr(config, "cpp_cache_precompile_headers", False)  # else it compiles its headers for later
     setting = Setting()
     arms = [built(setting) for _ in "ab"]  # as two arms of a trial that differ in something else
     expected = check.output_of(built(setting, "eager"), framework)

@@ -104,7 +104,11 @@ def test_a_larger_batch_that_does_not_get_there_is_unavailable_and_no_wrong_answ
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
-def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not() -> None:
+def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables, "MOST_EPOCHS", 15)
+
     def learning_from(build: Build, level: str) -> Arm:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tables, "split_digits", shuffled if level == "shuffled" else SPLIT)
@@ -120,7 +124,7 @@ def test_an_arm_that_learns_from_shuffled_labels_is_refused_and_the_others_are_n
     right, wrong = TrialRun(trial, load("torch")).run().arms
     assert (right.outcome, right.reason) == ("measured", None)
     assert wrong.outcome == "wrong-output"
-    assert str(wrong.reason).startswith("40 epochs end at a test accuracy of ")
+    assert str(wrong.reason).startswith("15 epochs end at a test accuracy of ")
     assert (wrong.reason.code, wrong.reason.values["target"]) == ("target-missed", 0.95)
     assert str(wrong.reason).endswith(" %, and 95 % must be reached")
 
@@ -141,8 +145,9 @@ def test_keras_reaches_the_target_under_every_policy_and_again_after_a_training(
 def test_keras_does_not_reach_it_from_shuffled_labels() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("accelbench.workloads.data.tables.split_digits", shuffled)
+        patch.setattr("accelbench.workloads.data.tables.MOST_EPOCHS", 15)
         arm = digits_training_keras.build(Setting(), device="CPU:0")
-    assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))
+        assert "95 % must be reached" in str(arm.verify(check.output_of(arm, load("tensorflow"))))
 
 
 @pytest.mark.slow

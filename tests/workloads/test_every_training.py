@@ -1,6 +1,7 @@
 """Every technique of a training applies to every PyTorch training, or is refused for a reason that the loop states."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -29,6 +30,7 @@ from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
 from accelbench.workloads.data import tables
 from accelbench.workloads.torch import compile as compiling
+from accelbench.workloads.torch import models
 from accelbench.workloads.torch.training_loop import TrainOptions
 
 # PyTorch forks its loader processes; from Python 3.12 on, forking beside threads warns.
@@ -58,6 +60,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "bert-train": {"batch_size": 2},
     "cnn-train": {"batch_size": 4},
     "house-prices-train": {"rows": 128},
+    "inception-train": {"batch_size": 1},
     "logged-training": {"batch_size": 4},
     "mlp-train": {"batch_size": 16},
     "narrow-mlp-train": {"batch_size": 4},
@@ -78,6 +81,21 @@ LARGE = {
 SLOW_IN_FLOAT16 = {"bert-train", "inception-train", "ladder-training", "regnet-train"}
 # Larger networks in the loop of cnn-train: how it loads batches and reads the loss does not depend on the network.
 SAME_LOOP = {"bert-train", "regnet-train"}
+# What is done with a batch does not depend on the process that loaded it.
+OF_THE_STEP = {
+    "accumulation",
+    "activation_checkpointing",
+    "amp",
+    "attention",
+    "compile",
+    "cuda_graphs",
+    "learning_rate_scaling",
+    "log_by",
+    "log_interval",
+    "memory_format",
+    "optimizer",
+}
+WITH_LOADER_PROCESSES = {"image-training", "loader-train"}
 CATALOGUE = {each.name: each for each in declared_workloads() if each.shared is TrainOptions}
 WORKLOADS = {name: each for name, each in CATALOGUE.items() if name not in LARGE}
 WORKLOADS["my-program"] = program(build_program)
@@ -93,6 +111,7 @@ BESIDE = {
     for name in ("workers", "persistent_workers", "prefetch_factor", "pin_memory", "non_blocking", "loading")
 }
 OF_THE_LOOP = {"log_interval", "log_by", *BESIDE}
+read_digits = cache(tables.split_digits)
 REASONS = (
     "sees no accelerator",
     "needs CUDA streams",
@@ -120,6 +139,8 @@ def options_at(name: str, technique: Technique, level: str) -> dict[str, Any]:
     if technique.name == "accumulation":
         options |= {"batch_size": 4}
     options |= BESIDE.get(technique.name, {})
+    if technique.name in OF_THE_STEP and name in WITH_LOADER_PROCESSES:
+        options["workers"] = 0
 
     def note(**given: Any) -> Arm:
         options.update(given)
@@ -148,6 +169,16 @@ def computed(name: str, shared: TrainOptions, own: tuple[tuple[str, Any], ...]) 
         arm.close()
 
 
+@pytest.fixture
+def small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks of transformers with a small vocabulary and few layers, and digits that are read once."""
+    bert, regnet = models.bert, models.regnet
+    few = {"layers": 2, "hidden": 128, "vocabulary": 100, "tokens": 16}
+    monkeypatch.setattr(models, "bert", lambda **options: bert(**options | few))
+    monkeypatch.setattr(models, "regnet", lambda **options: regnet(**options | {"depths": [1, 1, 1, 1]}))
+    monkeypatch.setattr(tables, "split_digits", lambda: deepcopy(read_digits()))
+
+
 def pairs() -> Iterator[Any]:
     for technique in TECHNIQUES:
         for name in WORKLOADS:
@@ -167,6 +198,7 @@ def test_the_techniques_of_a_training_are_its_options() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_networks")
 @pytest.mark.parametrize(("name", "switched"), list(pairs()))
 def test_a_level_computes_what_the_baseline_does_or_is_refused_for_a_stated_reason(
     name: str, switched: str, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
+from accelbench.workloads.torch import models
 from accelbench.workloads.torch.data import in_batches
 from accelbench.workloads.torch.training_loop import READERS
 from accelbench.workloads.torch.training_step import Trainer
@@ -27,6 +28,12 @@ def build(*, model: str = "bert", **options: Any) -> Arm:
 
 def build_in_memory(**options: Any) -> Arm:
     return find_workload("ladder-training-resnet50").build(Setting(), device="cpu", **options)
+
+
+@pytest.fixture
+def small_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of two convolutions, which learns from the same images as ResNet-50 does."""
+    monkeypatch.setattr(models, "resnet50", lambda *, side, classes: models.cnn(classes=classes))  # noqa: ARG005
 
 
 def test_reading_the_loss_changes_nothing_and_batches_do() -> None:
@@ -64,7 +71,7 @@ def test_what_the_workload_does_not_have_says_so() -> None:
         find_workload("ladder-training").build(Setting(), model="gpt")
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("small_network")
 def test_images_in_memory_are_the_same_in_batches_of_any_size() -> None:
     small, large = build_in_memory(), build_in_memory(batch_size=64)
     assert small.items == large.items == 64
@@ -74,7 +81,7 @@ def test_images_in_memory_are_the_same_in_batches_of_any_size() -> None:
     assert (small.checked_steps, large.checked_steps) == (1, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("small_network")
 def test_images_are_page_locked_before_the_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     locked: list[Any] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: locked.append(tensor.shape) or tensor)

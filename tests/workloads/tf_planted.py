@@ -11,6 +11,7 @@ import numpy as np
 from accelbench.core import Arm, Build, Technique
 
 LATER_S = 0.2  # long enough for a batch
+OBSERVED = "first_epoch_s", "iterator_start_share", "wait_share"
 TAMPERED: dict[str, Callable[[Any], Any]] = {
     "honest": lambda images: images,
     "drop": lambda images: images.skip(1),
@@ -32,7 +33,7 @@ def tampering(build: Build, level: str) -> Arm:
     honest = ImagePipeline._batches  # noqa: SLF001  what is tampered with
 
     def batches(pipeline: Any) -> Any:
-        return TAMPERED[level](honest(pipeline).unbatch()).batch(4)
+        return TAMPERED[level](honest(pipeline).unbatch()).batch(5)
 
     ImagePipeline._batches = batches  # noqa: SLF001
     try:
@@ -112,9 +113,14 @@ def peeking(build: Build, _: str) -> Arm:
     return replace(arm, step=step)
 
 
-def observing(build: Build, level: str) -> Arm:
-    """Build an arm whose output is one of the facts that it observes, or -1 where it does not."""
+def observing(build: Build, _: str) -> Arm:
+    """Build an arm whose output are the facts that it observes, -1 where it does not."""
     arm = build()
     assert arm.observe is not None
     observe = arm.observe
-    return replace(arm, step=lambda: observe().get(level, -1))
+
+    def step() -> list[float]:
+        facts = observe()
+        return [facts.get(name, -1) for name in OBSERVED]
+
+    return replace(arm, step=step)
