@@ -81,9 +81,12 @@ def test_a_program_without_its_phases_runs_and_learns_nothing(taken_off: str, le
     from accelbench.explain.parts import build_keras_without
     from accelbench.workloads.tensorflow.user_program import FitOptions
 
-    program = build()
-    program.model.run_eagerly = eagerly
-    arm = build_keras_without(lambda: program, Setting(cores=2), FitOptions(), taken_off=taken_off)
+    def build_for_debugging() -> KerasProgram:
+        program = build()
+        program.model.run_eagerly = eagerly
+        return program
+
+    arm = build_keras_without(build_for_debugging, Setting(cores=2), FitOptions(), taken_off=taken_off)
     with arm.enter():
         arm.reset()
         before = [np.array(each) for each in arm.parameters()]

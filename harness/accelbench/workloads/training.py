@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from accelbench.core import Arm, Setting, Work
 from accelbench.core.arm import nothing
-from accelbench.errors import Unavailable, check_choice
+from accelbench.errors import BadInput, Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
 
 MOST_SPREAD = 5e-3  # of a loss between two runs; ten times as much is the most by which checks widen a tolerance
@@ -21,6 +22,22 @@ LEARNING_RATE_SCALING: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "linear": lambda times: times,
 }
+
+_MODELS: WeakValueDictionary[int, Any] = WeakValueDictionary()  # of users' programs in this process, by `id`
+
+
+def require_new_model(model: Any) -> None:
+    """Check that no program before had this model, or this part of one, such as the first weights that are learnt.
+
+    Raises:
+        BadInput: one had it; what is measured of either would change the other's weights.
+    """
+    if _MODELS.get(id(model)) is model:
+        raise BadInput(
+            "the function returned the same model twice, and whatever is compared needs weights of its own: make the "
+            "model and its optimizer inside the function"
+        )
+    _MODELS[id(model)] = model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -383,6 +383,13 @@ def test_what_is_no_program_is_refused_in_a_sentence(changes: dict[str, Any], se
         arm_of(on_arrays(**changes))
 
 
+def test_a_model_that_every_call_returns_is_refused() -> None:
+    program, setting = on_arrays()(), Setting(items=12)
+    arm_of(lambda: program, setting)
+    with pytest.raises(BadInput, match=r"returned the same model twice.*: make the model and its optimizer inside"):
+        arm_of(lambda: program, setting)
+
+
 def test_what_cannot_be_fitted_is_refused_in_a_sentence() -> None:
     import keras
     import tensorflow as tf

@@ -189,6 +189,16 @@ def test_what_is_no_program_is_refused_in_a_sentence(built: Callable[[], Any], s
         arm_of(built)
 
 
+def test_a_model_that_every_call_returns_is_refused_also_where_it_is_wrapped_anew() -> None:
+    model = build().model
+    arm_of(with_changes(model=model))
+    with pytest.raises(BadInput, match=r"returned the same model twice.*: make the model and its optimizer inside"):
+        arm_of(with_changes(model=torch.nn.Sequential(model)))
+    model.requires_grad_(requires_grad=False)  # as the frozen part of a larger model, which may be loaded once
+    for _ in "ab":
+        arm_of(with_changes(model=torch.nn.Sequential(model, torch.nn.Linear(3, 3)), optimizer=None))
+
+
 def test_a_step_that_returns_no_loss_is_refused() -> None:
     with pytest.raises(BadInput, match=r"returned a tensor of shape \(4, 3\); expected the loss"):
         arm_of(with_changes(step=lambda model, batch: model(batch[0])))

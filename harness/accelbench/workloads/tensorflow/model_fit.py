@@ -27,6 +27,7 @@ from accelbench.text import join_names
 from accelbench.workloads.tensorflow.fit_data import Taken, keep_in_memory, open_data
 from accelbench.workloads.tensorflow.iterators import HeldIterators
 from accelbench.workloads.tensorflow.training_step import InitialState
+from accelbench.workloads.training import require_new_model
 
 # That an iteration lasts, if it has more than one batch. On two cores all steps of a call of `fit` may take twice as
 # long as those of the next one, since threads that wait keep a core. Many short calls average over that, few long ones
@@ -91,6 +92,7 @@ class FittedProgram:
         with _policy(dtype_policy), _repeatable(seed) as generators:
             program: Any = build()
             self.program = _check(program)
+            require_new_model(self.model)
             self._data = open_data(program)
             self._make_variables()
         self.facts = self._facts()

@@ -16,7 +16,7 @@ from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import Reason, reason
 from accelbench.units import percent
 from accelbench.workloads.torch.training_loop import TorchTraining, TorchTrainingLoop, TrainOptions
-from accelbench.workloads.training import MOST_SPREAD
+from accelbench.workloads.training import MOST_SPREAD, require_new_model
 
 if TYPE_CHECKING:
     from accelbench.workloads.torch.training_step import Trainer
@@ -80,15 +80,17 @@ def train_program(build: Callable[[], Program], setting: Setting, options: Train
     from accelbench.workloads.torch.user_loader import UserLoader
 
     stored = setting.storage.values.setdefault(("program", build), {})
-    found: Any = stored.get("program") if setting.only_check else None  # to check options, one program is enough
-    if found is None:
-        found = build()
+    known = stored.get("program") if setting.only_check else None  # to check options, one program is enough
+    found: Any = known or build()
     if setting.only_check:
         stored["program"] = found
     if not isinstance(found, Program):
         raise BadInput(f"the function returned a {type(found).__name__}; expected an accelbench.Program")
     own = UserLoader(found.loader, setting.seed)
     task = ProgramTask(found, setting.seed)
+    if known is None:
+        learnt = (weight for weight in found.model.parameters() if weight.requires_grad)
+        require_new_model(next(learnt, found.model))
     training = TorchTraining(
         task=task,
         data=lambda _: None,  # the loop makes epochs of the program's own loader
