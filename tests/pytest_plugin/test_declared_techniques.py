@@ -1,6 +1,7 @@
 """Techniques that somebody declares in a test module: what follows from the declaration, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,10 @@ def test_what_to_write_for_a_technique_of_ones_own_travels_in_the_file_to_the_pa
     assert 'data-names="burden, dead weight, load' in page
 
 
-@pytest.fixture(scope="module")
-def shelf() -> list[tuple[str, dict[str, Any]]]:
-    return []
-
-
 @pytest.fixture
-def page_and_trial(project: Project, shelf: list[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+def page_and_trial(project: Project, once: Callable[[Callable[[], Any]], Any]) -> Any:
     """The page of a sweep and its only trial, which is measured once for all tests."""
-    if not shelf:
-        shelf.append(measured_sweep(project))
-    return shelf[0]
+    return once(lambda: measured_sweep(project))
 
 
 def measured_sweep(project: Project) -> tuple[str, dict[str, Any]]:

@@ -43,11 +43,6 @@ def hikes(project: Project) -> Project:
     return project
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shelf") / "begun"
-
-
 @pytest.fixture
 def begun(hikes: Project, shelf: Path) -> Project:
     """The project after the first part, which is measured once for all tests."""

@@ -20,11 +20,6 @@ def keeping(project: Project) -> Project:
     return project
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shelf") / "results"
-
-
 @pytest.fixture
 def saved(keeping: Project, shelf: Path) -> Path:
     """The file of a run that the project has saved; it is measured once for all tests."""

@@ -1,6 +1,7 @@
 """From toggling tests to trials, and from a trial's samples to pytest-benchmark's rounds."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,17 +24,10 @@ def measured(project: Project, *arguments: object) -> dict[str, Any]:
     return document
 
 
-@pytest.fixture(scope="module")
-def shelf() -> list[dict[str, Any]]:
-    return []
-
-
 @pytest.fixture
-def document(project: Project, shelf: list[dict[str, Any]]) -> dict[str, Any]:
+def document(project: Project, once: Callable[[Callable[[], Any]], Any]) -> Any:
     """The JSON of a run of the project as it is, which is measured once for all tests."""
-    if not shelf:
-        shelf.append(measured(project))
-    return shelf[0]
+    return once(lambda: measured(project))
 
 
 def levels(trial: dict[str, Any]) -> list[dict[str, str]]:
