@@ -6,7 +6,7 @@
 #   docker build --tag accelbench:cuda --build-arg ACCELERATOR=cuda .
 #   docker run --rm --gpus all --volume "$PWD:/work" accelbench:cuda run quick
 #
-# Results come to ./results. This file has been linted with hadolint, and neither built nor run yet.
+# Results come to ./results. hadolint has checked this file; nobody has built or run it yet.
 FROM python:3.12-slim
 
 # cpu or cuda
