@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -59,6 +61,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
+        atexit.register(gc.freeze)  # the system takes back all memory at once; a search for cycles would come first
         with _in_one_line():
             return super().invoke(ctx)
 

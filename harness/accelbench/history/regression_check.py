@@ -538,7 +538,7 @@ def _find_lost(
     if observed.empty:
         return [], []
     earlier = observed[observed["run"] != newest]
-    before, now = set(earlier["case"].astype(str)), set(observed.loc[observed["run"] == newest, "case"])
+    before, now = set(earlier["case"].unique()), set(observed.loc[observed["run"] == newest, "case"])
     last = set(earlier.loc[earlier["run"] == earlier["run"].iloc[-1], "case"]) if len(earlier) else set()
     missing = rows_of(unmeasured[unmeasured["run"] == newest])
     lost: list[tuple[Subject, str]] = []

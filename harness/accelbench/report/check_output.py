@@ -14,7 +14,6 @@ from xml.etree import ElementTree as ET
 from accelbench import units
 from accelbench.history.policy import Subject
 from accelbench.history.regression_check import RegressionCheck, SubjectVerdict
-from accelbench.report.render import Content, render_template
 from accelbench.schema.safe_json import printable
 from accelbench.text import format_case
 
@@ -70,6 +69,8 @@ def _finding_for_json(finding: SubjectVerdict) -> dict[str, Any]:
 
 def _as_markdown(check: RegressionCheck) -> str:
     """Return a comment on a pull request, with rows of a glyph, what was checked, and what became of it."""
+    from accelbench.report.render import Content, render_template  # Jinja loads for this format alone
+
     found, most = check.of("lost", "slower", "faster"), 2 * _MAX_LISTED
     comment = Content(
         title=f"{units.plural(len(check.regressions), 'regression')}" if check.regressions else "No regression",
