@@ -46,7 +46,7 @@ def check_options(command: Command) -> Command:
 @format_options("text", "json", "markdown", "github", "junit")
 @click.option("--strict", is_flag=True, help="Exit status 3 if something is undecided.")
 @click.pass_context
-@no_collection()  # it took a sixth of the time, while modules load
+@no_collection()  # garbage collection took a sixth of the time, mostly while modules load
 def check(
     context: click.Context,
     results: str,
