@@ -1,4 +1,4 @@
-"""What one test of a module measures for the others: a project is made anew for each, and cannot be shared itself."""
+"""Let the tests of a module share what one of them measures. A project cannot be shared: each test gets a new one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def once() -> Callable[[Callable[[], Any]], Any]:
-    """Return a function that calls the one that it is given, and from the second time on returns its first result."""
+    """Return a function that calls its argument the first time, and returns that result every time."""
     results: list[Any] = []
 
     def call(measure: Callable[[], Any]) -> Any:
@@ -22,5 +22,5 @@ def once() -> Callable[[Callable[[], Any]], Any]:
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for files that were measured; there is none until a test puts them there."""
+    """The folder in which tests share measured files; it exists once the first test has copied them there."""
     return tmp_path_factory.mktemp("shelf") / "measured"

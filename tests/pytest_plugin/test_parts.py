@@ -55,7 +55,7 @@ def begun(hikes: Project, shelf: Path) -> Project:
 
 
 def assert_part(part: pytest.RunResult, project: Project, *, measured: int, left: str) -> None:
-    """Check that a part ended in order: so many trials are ``measured``, and the command names what is ``left``."""
+    """Check that a part stopped early, kept the trials that it ``measured``, and says how many are ``left``."""
     assert part.ret == LATER
     part.assert_outcomes(passed=2 * measured, skipped=6 - 2 * measured)
     part.stdout.fnmatch_lines(
