@@ -22,18 +22,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import click
 import msgspec
+import reference_tables
 from claims import PublishedRun, claims
 
 from accelbench import price, units
-from accelbench.cli import main as accelbench_command
-from accelbench.pytest_plugin.options import add_options
 from accelbench.report.machine import describe_machine
-from accelbench.schema.result import KEY, Environment, Run
+from accelbench.schema.result import KEY, Environment
 
 CHECKOUT = Path(__file__).parent.parent
 REPORTS = CHECKOUT / "reports"
@@ -268,35 +265,6 @@ def claims_of_articles(_: Path, run: CommittedRun) -> Iterator[str]:
     yield from claims(on_cpu, on_gpu)
 
 
-def techniques(*_: object) -> Iterator[str]:
-    """Yield every technique with its levels, from the declarations."""
-    from accelbench.techniques.__main__ import catalogue
-
-    yield from catalogue().strip().splitlines()
-
-
-def options(*_: object) -> Iterator[str]:
-    """Yield the plugin's options with their meaning and default, from their declarations."""
-    declared: dict[str, dict[str, Any]] = {}
-    group = SimpleNamespace(addoption=lambda name, **attributes: declared.update({name: attributes}))
-    add_options(SimpleNamespace(getgroup=lambda *_: group, addini=lambda *_, **__: None))
-    yield "| option | meaning | default |"
-    yield "|---|---|---|"
-    for name, attributes in declared.items():
-        meaning, _, default = attributes["help"].partition(" Default: ")
-        values = attributes.get("metavar") or "|".join(attributes.get("choices", ()))
-        yield _row(f"`{' '.join((name, values)).strip()}`".replace("|", "\\|"), meaning.rstrip("."), default or "off")
-
-
-def commands(*_: object) -> Iterator[str]:
-    """Yield what every command of `accelbench` prints as its help."""
-    parent = click.Context(accelbench_command, info_name="accelbench", **accelbench_command.context_settings)
-    for name, command in sorted(accelbench_command.commands.items()):
-        context = click.Context(command, parent, name, max_content_width=100, terminal_width=100)
-        help_text = command.get_help(context)
-        yield from (f"## accelbench {name}", "", "```text", *help_text.splitlines(), "```", "")
-
-
 TABLES: dict[str, Callable[[Path, CommittedRun], Iterable[str]]] = {
     "quick-run": quick_run,
     "gpu-run": gpu_run,
@@ -307,35 +275,10 @@ TABLES: dict[str, Callable[[Path, CommittedRun], Iterable[str]]] = {
     "ladder": ladder,
     "certificate": certificate,
     "claims": claims_of_articles,
-    "techniques": techniques,
-    "options": options,
-    "commands": commands,
+    "techniques": lambda *_: reference_tables.techniques(),
+    "options": lambda *_: reference_tables.options(),
+    "commands": lambda *_: reference_tables.commands(),
 }
-
-
-def schema() -> str:
-    """Return the JSON Schema of result files, whose fields are described as in results/README.md."""
-    generated = msgspec.json.schema(Run)
-    documented = (CHECKOUT / "results" / "README.md").read_text()
-    for name, definition in generated["$defs"].items():
-        definition.pop("description", None)  # docstrings are written for readers of the code
-        title = {"TrialRecord": "Trial", "ArmRecord": "Arm"}.get(name, name)
-        section = re.search(rf"^### {title}\n(.*?)(?=^#|\Z)", documented, re.MULTILINE | re.DOTALL)
-        rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\| (.*) \|$", section[1] if section else "", re.MULTILINE)
-        meanings = {field: meaning for fields, meaning in rows for field in re.findall(r"`(\w+)`", fields)}
-        for field, declared in definition.get("properties", {}).items():
-            if field in meanings:
-                declared["description"] = meanings[field]
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A result file of accelbench",
-        "description": "pytest-benchmark's JSON with one key of accelbench's own",
-        "type": "object",
-        "required": [KEY],
-        "properties": {KEY: {"$ref": generated["$ref"]}},
-        "$defs": generated["$defs"],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
@@ -348,7 +291,7 @@ def main() -> None:
         page: MARKED.sub(lambda marked, page=page: _fill(marked, page, run), page.read_text())
         for page in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
     }
-    made[CHECKOUT / SCHEMA] = schema()
+    made[CHECKOUT / SCHEMA] = reference_tables.schema()
     stale = [page for page, text in made.items() if not page.exists() or page.read_text() != text]
     if stale:
         print(

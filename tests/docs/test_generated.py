@@ -12,9 +12,9 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 SCHEMA = json.loads((CHECKOUT / "docs" / "reference" / "result.schema.json").read_text())
 PRINT = """
-import json, make_tables
-tables = {name: "\\n".join(make_tables.TABLES[name]()) for name in ("techniques", "options", "commands")}
-print(json.dumps({**tables, "schema": make_tables.schema()}))
+import json, reference_tables
+tables = {name: "\\n".join(getattr(reference_tables, name)()) for name in ("techniques", "options", "commands")}
+print(json.dumps({**tables, "schema": reference_tables.schema()}))
 """
 
 
