@@ -83,3 +83,12 @@ def test_one_slow_build_widens_the_interval_of_no_candidate_that_was_not_in_it()
     slow, other = (disturbed.judge_over_baseline(arm, alpha=0.01, noise=0.03) for arm in ARMS[1:3])
     assert slow.low < 0.75
     assert other.half_width < 2 * calm.judge_over_baseline(ARMS[2], alpha=0.01, noise=0.03).half_width
+
+
+def test_a_candidate_of_one_build_is_judged_by_how_much_the_builds_of_others_differ():
+    observations = Observations(baseline=ARMS[0])
+    for number, trial in enumerate(make_trials(4, build_noise=0.01)):
+        add(observations, {arm: values for arm, values in trial.items() if number == 0 or arm != ARMS[1]})
+    once, often = (observations.judge_over_baseline(arm, alpha=0.01, noise=0.03) for arm in ARMS[1:3])
+    assert once.pairs == 5
+    assert often.half_width < once.half_width < 3 * often.half_width

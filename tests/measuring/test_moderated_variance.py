@@ -129,6 +129,13 @@ def test_variances_that_differ_by_chance_alone_give_a_prior_that_outweighs_each_
     assert fit_prior(drawn).freedom > 50
 
 
+def test_a_few_variances_that_happen_to_agree_say_no_more_than_all_of_them_together() -> None:
+    few = [Variance(value=1.0, freedom=3)] * 2
+    prior = fit_prior(few)
+    assert prior.freedom > 1000
+    assert prior.moderate(few[0], visits=1, within=0.0).freedom == 6
+
+
 @pytest.mark.parametrize("known", [[], [Variance(value=1.0, freedom=3)], [Variance(value=0.0, freedom=3)] * 5])
 def test_too_few_variances_give_no_prior(known: list[Variance]) -> None:
     assert fit_prior(known) == UNKNOWN
@@ -211,8 +218,9 @@ def simulated_runs(
     between_runs: float = 0.0,
     earlier: int = 0,
     pair_noise: float = 0.0,
+    size: int = 150,
 ) -> list[Effects]:
-    """Return 20 simulated runs of 150 effects that are none.
+    """Return simulated runs of ``size`` effects that are none, 3000 effects in all.
 
     Effects differ in their spread. Each has one of these numbers of ``visits``, and as many in every run. Their log
     speedups deviate by some 1 % from visit to visit, by ``between_runs`` times as much from run to run, and the two
@@ -220,9 +228,9 @@ def simulated_runs(
     """
     random, noise = np.random.default_rng(1), np.random.default_rng(3)
     runs: list[Effects] = []
-    for _ in range(20):
-        deviations = 0.01 * np.sqrt(freedom / random.chisquare(freedom, 150))
-        counts = random.choice(visits, 150)
+    for _ in range(3000 // size):
+        deviations = 0.01 * np.sqrt(freedom / random.chisquare(freedom, size))
+        counts = random.choice(visits, size)
         effects: Effects = []
         for deviation, count in zip(deviations, counts, strict=True):
             centres = random.normal(0.0, between_runs * deviation, 1 + earlier)
@@ -262,6 +270,12 @@ LUCK = 0.0055  # three standard errors of 3000 intervals at 99 %
 @pytest.mark.parametrize(("freedom", "count"), [(4, 4), (4, 3), (1.5, 4), (1000, 4)])
 def test_the_interval_misses_the_truth_as_seldom_as_it_claims(freedom: float, count: int) -> None:
     assert missed(freedom=freedom, visits=(count,)) < 0.01 + LUCK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "count"), [(2, 2), (3, 2), (6, 2), (2, 4)])
+def test_it_misses_no_more_often_in_a_run_of_few_effects(size: int, count: int) -> None:
+    assert missed(freedom=1000, visits=(count,), size=size) < 0.01 + LUCK
 
 
 @pytest.mark.slow

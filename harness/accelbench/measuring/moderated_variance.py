@@ -51,9 +51,10 @@ class Prior(Variance):
     """What the effects of a run say about the variance of one mean; ``visits`` is their mean number of visits.
 
     The value is that of an effect whose mean has the variance ``within`` from its pairs alone. For other effects it
-    grows with that variance, to the power of ``growth``.
+    grows with that variance, to the power of ``growth``. ``most_freedom`` is that of all effects' variances together.
     """
 
+    most_freedom: float = math.inf
     visits: float = 1.0
     within: float = 0.0
     growth: float = 0.0
@@ -65,6 +66,14 @@ class Prior(Variance):
         """
         trend = (within / self.within) ** self.growth if within and self.within else 1.0
         return Variance(value=self.value * trend * max(1.0, self.visits / visits), freedom=self.freedom)
+
+    def moderate(self, *known: Variance, visits: int, within: float) -> Variance:
+        """Return the moderated variance of a mean over visits, of which these estimates are known.
+
+        A few effects that happen to agree say no more than all of them together (as in limma's eBayes).
+        """
+        variance = pool(*known, self.of_mean(visits, within))
+        return replace(variance, freedom=min(variance.freedom, self.most_freedom))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +157,8 @@ def fit_prior(variances: Sequence[Variance], *, within: Sequence[float] = (), vi
     spread = float(np.sum((left - left.mean()) ** 2)) / (len(logs) - (2 if growth else 1))
     half = inverse_trigamma(spread - float(np.mean([trigamma(half) for half in halves])))
     value = math.exp(float(left.mean()) + digamma(half) - math.log(half))
-    return Prior(value=value, freedom=2 * half, visits=visits, within=typical, growth=growth)
+    most_freedom = sum(each.freedom for each, _ in known)
+    return Prior(value=value, freedom=2 * half, most_freedom=most_freedom, visits=visits, within=typical, growth=growth)
 
 
 def _fit_trend(logs: np.ndarray, within: np.ndarray) -> tuple[float, float, np.ndarray]:
@@ -187,7 +197,7 @@ def join_runs(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Pri
         return ()
     medians = [visit.median for visit in visits]
     known = _variance_between(medians, each_of=len(medians)), _variance_between(earlier)
-    variance = pool(*known, prior.of_mean(len(medians), variance_within(visits)))
+    variance = prior.moderate(*known, visits=len(medians), within=variance_within(visits))
     of_distance = replace(variance, value=variance.value * (1 + 1 / len(earlier)))
     is_apart = abs(statistics.fmean(medians) - statistics.fmean(earlier)) > _spread(of_distance).reach(1, APART)
     return () if is_apart else earlier
@@ -212,7 +222,7 @@ def judge_visits(
     medians = [visit.median for visit in visits]
     runs = [statistics.fmean(medians), *joined]
     centre, within = statistics.fmean(runs), variance_within(visits)
-    variance = pool(variance_of_mean(medians, earlier), prior.of_mean(len(medians), within))
+    variance = prior.moderate(variance_of_mean(medians, earlier), visits=len(medians), within=within)
     reach = _spread(variance).reach(1, alpha)
     if within and len(joined) < ENOUGH_RUNS:
         pairs_beyond_first = sum(len(visit.log_ratios) - 1 for visit in visits)
