@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from accelbench.errors import BadInput
-from accelbench.measuring.moderated_variance import VisitPairs, join_runs, judge_visits, prior_of_effects
+from accelbench.measuring.visit_statistics import VisitPairs, join_runs, judge_visits, prior_of_effects
 from accelbench.pytest_plugin.earlier_runs import MOST_RUNS
 from accelbench.results import Result, find_results
 from accelbench.results.tradeoffs import noise_of

@@ -9,7 +9,6 @@ import pytest
 
 from accelbench.attribution import batches_for
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.visits import (
     EarlierSpeedups,
@@ -21,6 +20,7 @@ from accelbench.measuring.visits import (
     next_visit,
     settled_contrasts,
 )
+from accelbench.moderated_variance import Prior
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Outcome, Price, Timing, Visit
 

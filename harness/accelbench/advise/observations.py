@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from accelbench.advise.space import Configuration
-from accelbench.measuring.moderated_variance import Prior, VisitPairs, judge_visits, prior_of_effects
 from accelbench.measuring.statistics import Judgement, Spread, judge_groups
+from accelbench.measuring.visit_statistics import VisitPairs, judge_visits, prior_of_effects
+from accelbench.moderated_variance import Prior
 from accelbench.schema.result import OUT_OF_REACH, WORKER_LOST, Outcome
 
 ENOUGH_BUILDS = 3  # of a candidate, which tell how much its own builds differ

@@ -16,6 +16,8 @@ import pandas as pd
 import scipy  # its modules load at their first use
 from numpy.typing import NDArray
 
+from accelbench.moderated_variance import Prior, Variance, fit_prior
+
 Values = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -24,9 +26,6 @@ MAX_AUTOCORRELATION = 0.9  # a series with more is too short to estimate it
 _FENCE = 3.0  # robust standard deviations; a run further out is moved to this distance
 _SD_PER_MEDIAN = 1 / NormalDist().inv_cdf(0.75)  # of absolute deviations of normal values (Hampel 1974)
 _MIN_RUNS_FOR_FENCE = 8  # the median absolute deviation of fewer is too uncertain (Croux & Rousseeuw 1992)
-_MIN_CASES_TO_POOL = 3  # cases from which a common variance is estimated
-_MAX_FREEDOM = 1e6  # in place of infinity
-_ROUNDING = 1e-15  # relative steps below which Newton's method only rounds
 _MIN_VARIANCE = 1e-8  # of logarithms: 0.01 %, which no clock resolves
 _MIN_RUNS_FOR_RANKS = 5  # fewer say nothing about how much neighbours are alike
 
@@ -35,18 +34,18 @@ _MIN_RUNS_FOR_RANKS = 5  # fewer say nothing about how much neighbours are alike
 class RunSpread:
     """For each case the standard deviation between unchanged runs, and its degrees of freedom.
 
-    ``common`` is the variance that all cases share, and ``weight`` the degrees of freedom with which it counts.
+    ``prior`` is the variance that all cases share, with the degrees of freedom with which it counts.
     """
 
     deviation: Matrix
     freedom: Matrix
-    common: float
-    weight: float
+    prior: Prior
 
     def moderate(self, variance: Matrix, freedom: Matrix) -> Matrix:
         """Return variances of cases, each moved towards the variance that all cases share."""
-        total = np.maximum(freedom + self.weight, 1)
-        return np.asarray(np.maximum((freedom * variance + self.weight * self.common) / total, _MIN_VARIANCE))
+        total = np.maximum(freedom + self.prior.freedom, 1)
+        moved = (freedom * variance + self.prior.freedom * self.prior.value) / total
+        return np.asarray(np.maximum(moved, _MIN_VARIANCE))
 
 
 def column_medians(values: Matrix) -> Values:
@@ -93,8 +92,7 @@ def estimate_spread(values: Matrix, states: NDArray[Any]) -> RunSpread:
 
     ``states``, of the same shape, are equal for runs of one configuration; only these are compared with each other. An
     outlier is moved to a fence first (Winsor; Tukey & McLaughlin 1963, *Sankhyā* A 25). A case's own variance is then
-    moved towards that of all cases, as far as these are alike: the moderated variance of Smyth 2004, *Statistical
-    Applications in Genetics and Molecular Biology* 3(1), 3.
+    moved towards that of all cases, as far as these are alike.
     """
     squares, freedom = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for state in np.unique(states):
@@ -102,36 +100,11 @@ def estimate_spread(values: Matrix, states: NDArray[Any]) -> RunSpread:
         squares += np.nansum((own - column_means(own)) ** 2, axis=0)
         freedom += np.maximum(np.isfinite(own).sum(axis=0) - 1, 0)
     variance = np.maximum(squares / np.maximum(freedom, 1), _MIN_VARIANCE)
-    common, weight = _pool_variances(variance[freedom > 0], freedom[freedom > 0])
-    total = np.minimum(freedom + weight, _MAX_FREEDOM)
-    spread = RunSpread(deviation=variance, freedom=total, common=common, weight=weight)
+    known = zip(variance.tolist(), freedom.tolist(), strict=True)
+    prior = fit_prior([Variance(value=value, freedom=count) for value, count in known])
+    total = np.minimum(freedom + prior.freedom, prior.most_freedom)
+    spread = RunSpread(deviation=variance, freedom=total, prior=prior)
     return replace(spread, deviation=np.sqrt(spread.moderate(variance, freedom)))
-
-
-def _pool_variances(variance: Matrix, freedom: Matrix) -> tuple[float, float]:
-    """Return the variance that cases share, and the degrees of freedom with which it counts (Smyth 2004, 6.2)."""
-    if len(variance) < _MIN_CASES_TO_POOL:
-        return 0.0, 0.0
-    half = freedom / 2
-    logs = np.log(variance) - scipy.special.digamma(half) + np.log(half)
-    beyond_chance = float(np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, half)))
-    weight = _MAX_FREEDOM
-    if beyond_chance > scipy.special.polygamma(1, _MAX_FREEDOM / 2):
-        weight = 2 * inverse_trigamma(beyond_chance)
-    return float(np.exp(np.mean(logs) + scipy.special.digamma(weight / 2) - np.log(weight / 2))), weight
-
-
-def inverse_trigamma(value: float) -> float:
-    """Return where the trigamma function has a value, by Newton's method on its reciprocal (Smyth 2004, appendix).
-
-    The reciprocal is convex and nearly linear, so that the steps decrease from the right and only rounding ends them.
-    """
-    at, step = 0.5 + 1 / value, -1.0
-    while step < -_ROUNDING * at:
-        trigamma = scipy.special.polygamma(1, at)
-        step = float(trigamma * (1 - trigamma / value) / scipy.special.polygamma(2, at))
-        at += step
-    return at
 
 
 def residuals(values: Values, bounds: list[int]) -> Values:

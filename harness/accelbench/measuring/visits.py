@@ -15,16 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from accelbench.core import Contrast, Plan, Trial
-from accelbench.measuring.moderated_variance import (
-    ENOUGH_RUNS,
-    Prior,
-    VisitPairs,
-    join_runs,
-    judge_visits,
-    prior_of_effects,
-)
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
+from accelbench.measuring.visit_statistics import ENOUGH_RUNS, VisitPairs, join_runs, judge_visits, prior_of_effects
+from accelbench.moderated_variance import Prior
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Effect, Outcome, Verdict, Visit, VisitEffect
 from accelbench.schema.verdict import NEGLIGIBLE, verdict, verdict_on_ratios

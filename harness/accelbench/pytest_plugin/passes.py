@@ -18,7 +18,6 @@ from accelbench.errors import AccelbenchError, Unavailable
 from accelbench.measuring.core_latency import CoreLatency
 from accelbench.measuring.interference import cores_of_this_process
 from accelbench.measuring.machine_state import MachineState, StateReader, reader_of_cores
-from accelbench.measuring.moderated_variance import Prior
 from accelbench.measuring.trial_result import Pairs, TrialResult, round_seconds, sum_seconds
 from accelbench.measuring.visits import (
     EarlierSpeedups,
@@ -31,6 +30,7 @@ from accelbench.measuring.visits import (
     prior_of,
     settled_contrasts,
 )
+from accelbench.moderated_variance import Prior
 from accelbench.pytest_plugin.collection import TrialSpec
 from accelbench.pytest_plugin.earlier_runs import EarlierRuns
 from accelbench.pytest_plugin.options import this_machine
