@@ -115,6 +115,14 @@ class Alone:
     is_unlikely: bool = False
 
 
+def out_of_time(budget_s: float) -> Unavailable:
+    """Return the error of a search whose time was up too early."""
+    return Unavailable(
+        f"the budget of {minutes(budget_s)} was over before there was an answer; give it more time, such "
+        f"as --budget {round(3 * budget_s)}s"
+    )
+
+
 def find_whether_it_pays(judgement: Judgement) -> bool | None:
     """Return whether a speedup pays: it is shown to be a gain that may be worth it, or shown to be no such gain.
 
@@ -197,10 +205,7 @@ class ProgramSearch(Search):
         """
         looks = self.observations.first_looks
         if not looks or self.find_objection is not None:
-            raise Unavailable(
-                f"the budget of {minutes(self.budget_s)} was over before there was an answer; give it more time, such "
-                f"as --budget {round(3 * self.budget_s)}s"
-            )
+            raise out_of_time(self.budget_s)
         self.untried |= {each: self._predict_alone_s(each) for each in self.space.alone() if each not in looks}
         return self._choose_simplest()
 

@@ -14,7 +14,7 @@ from joblib import cpu_count
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.advise.advice import Advice, build_advice
 from accelbench.advise.evaluate import Evaluator
-from accelbench.advise.program_search import ProgramSearch
+from accelbench.advise.program_search import ProgramSearch, out_of_time
 from accelbench.advise.search import NO_LIMITS, Limits, NoBaseline, Search
 from accelbench.advise.space import Configuration, SearchSpace, build_space
 from accelbench.advise.time_limit import TimeLimit
@@ -142,9 +142,7 @@ def advise(
 
 def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_progress: OnProgress) -> Advice:
     start_s = time.monotonic()
-    if not isinstance(request.workload, str):
-        report("building your program")
-    preparation = prepare(request, pool)
+    preparation = _prepare_in_time(request, pool, report)
     evaluator = replace(preparation.evaluator, on_progress=on_progress)
     preparation = replace(preparation, evaluator=evaluator)
     try:
@@ -164,6 +162,25 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
         preparation.applicable,
         device=_device(preparation.trial, search.space.levels(best), preparation.accelerators),
     )
+
+
+def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]) -> Preparation:
+    """Prepare a search, that for a program no longer than its time: it may take long to build.
+
+    Raises:
+        Unavailable: the time was up before that.
+    """
+    if isinstance(request.workload, str) or not request.workload.is_program:
+        return prepare(request, pool)
+    report("building your program")
+    limit = TimeLimit(LONGEST * request.budget_s)
+    try:
+        with limit:
+            return prepare(request, pool)
+    except KeyboardInterrupt:
+        if not limit.is_over:
+            raise
+        raise out_of_time(request.budget_s) from None
 
 
 def _run(search: Search, start_s: float) -> Configuration:
