@@ -58,7 +58,7 @@ def results(tmp_path):
 def test_an_unchanged_run_passes(accelbench):
     result = accelbench()
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == ("example-2c-8g/0012_run after 11 runs of the same machine, identity and size: 9 same\n")
+    assert result.stdout == ("example-2c-8g/0012_run after 11 runs of the same machine, identity and size: 8 same\n")
 
 
 def test_a_technique_that_pays_less_fails_and_says_by_how_much(accelbench, results):
@@ -86,6 +86,18 @@ def test_too_little_history_is_undecided_and_fails_only_where_that_counts(accelb
     result = accelbench(*arguments)
     assert result.exit_code == status
     assert "2 earlier runs are too few; about " in result.stdout
+
+
+def test_one_earlier_run_is_too_few(accelbench, tmp_path):
+    for number in (1, 2):
+        saved(tmp_path / "results", number)
+    assert ": 1 earlier run is too few; about " in accelbench().stdout
+
+
+def test_none_to_one_earlier_runs_are_too_few(accelbench, tmp_path):
+    saved(tmp_path / "results", 1, broken="differs by 7 %")
+    saved(tmp_path / "results", 2)
+    assert ": 0 to 1 earlier runs are too few; about " in accelbench().stdout
 
 
 def test_runs_that_spread_too_much_say_which_change_would_show(accelbench, tmp_path):
@@ -216,6 +228,7 @@ def test_a_first_change_is_accepted_into_a_new_file(accelbench, results, tmp_pat
         (["nowhere"], "nowhere: no such file or folder"),
         (["--baseline", "77"], "77: no run has this number"),
         (["--baseline", "latest"], "cannot be its own baseline"),
+        (["--baseline", ""], "'' names no run"),
         (["--format", "html"], "'html' is not one of"),
         (["--accepted", "nosuch.toml"], "--accepted: nosuch.toml: no such file"),
         (["--limits", "nosuch.toml"], "'nosuch.toml' does not exist"),
@@ -234,6 +247,7 @@ def test_what_cannot_be_used_is_one_line(accelbench, arguments, words):
     [
         (["amp"], "Missing option '--reason'"),
         (["amp", "--reason", "why"], "'amp': no change is reported, so there is none to accept"),
+        (["", "--reason", "why"], "the name of the change is empty"),
     ],
 )
 @pytest.mark.usefixtures("results", "accelbench")

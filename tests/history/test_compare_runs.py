@@ -117,8 +117,8 @@ def test_what_all_candidates_or_their_baseline_alone_do_is_a_change_of_effects_a
     assert called(found.workloads) == {}
 
 
-def test_fewer_than_three_workloads_cannot_be_distinguished_from_the_machine():
-    assert "with fewer than 3 workloads, what they have" in compare_sides(cases=4, machine=1.2).remarks[1]
+def test_fewer_than_five_workloads_cannot_be_distinguished_from_the_machine():
+    assert "with fewer than 5 workloads, what they have" in compare_sides(cases=4, machine=1.2).remarks[1]
 
 
 @pytest.mark.parametrize("seed", range(3))

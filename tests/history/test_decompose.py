@@ -48,7 +48,7 @@ def test_a_technique_that_slows_down_everywhere_is_neither_a_machine_nor_a_workl
 
 
 def test_an_arm_that_joins_late_or_misses_runs_bends_nothing():
-    every = times(machine=1.5)
+    every = times(6, machine=1.5)
     every.iloc[0, :4] = np.nan
     every.iloc[6, 2] = np.nan
     found = split_times(every)
@@ -58,9 +58,21 @@ def test_an_arm_that_joins_late_or_misses_runs_bends_nothing():
     assert np.ptp(course) == pytest.approx(0)
 
 
-def test_two_workloads_tell_nothing_of_the_machine_unless_asked_for():
-    assert change(split_times(times(2, machine=1.5)).machine) == 1.0
-    assert change(split_times(times(2, machine=1.5), min_workloads=1).machine) == 1.5
+def test_four_workloads_tell_nothing_of_the_machine_unless_asked_for():
+    found = split_times(times(4, machine=1.5))
+    assert found.machine.isna().all()
+    assert change(found.workloads.loc["torch", "w0"]) == 1.5
+    assert change(split_times(times(4, machine=1.5), min_workloads=1).machine) == 1.5
+
+
+def test_a_run_of_one_workload_tells_nothing_of_the_machine():
+    every = times(machine=1.5)
+    every.loc[every.index.get_level_values("workload") != "w0", "r5"] = np.nan
+    found = split_times(every)
+    assert found.machine.isna().tolist() == [False] * 5 + [True]
+    own = found.workloads.loc[("torch", "w0")]
+    assert own["r4"] == pytest.approx(own["r0"])
+    assert own["r5"] > own["r4"] + 0.1
 
 
 def test_without_any_time_there_is_no_part():

@@ -99,6 +99,39 @@ def test_a_loss_beyond_the_outliers_of_the_past_is_found_after_five_runs():
     assert {workload for _, workload, _ in raised(check_regressions(known))} == {"net-0", "net-1", "net-2"}
 
 
+@pytest.mark.parametrize("slow", [1, 2, 4])
+def test_a_run_that_is_as_fast_as_ever_is_not_blamed_for_slow_ones_before_it(slow):
+    known = history(cases=5)
+    passed = known.observations["run"].isin([f"example/{number:04}_run" for number in range(30 - slow, 30)])
+    known.observations.loc[passed & (known.observations["workload"] == "net-3"), "log_effect"] -= 0.4
+    assert raised(check_regressions(known)) == []
+
+
+def only(workload, run, known):
+    """Return a history in which a run measured one workload alone."""
+    others = (known.observations["run"] == run) & (known.observations["workload"] != workload)
+    return History(runs=known.runs, observations=known.observations[~others].reset_index(drop=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", [3, 5])
+def test_unchanged_runs_of_few_workloads_hardly_ever_raise_anything(cases):
+    found = [check_regressions(history(cases=cases, runs=12, spread=0.03, seed=seed)) for seed in range(100)]
+    assert sum(bool(raised(each)) for each in found) <= 5
+
+
+def test_a_run_of_one_workload_blames_that_and_not_the_machine():
+    known = history(cases=5, workload_step={3: 0.8})
+    assert raised(check_regressions(only("net-3", "example/0030_run", known))) == [("workload", "net-3", "slower")]
+
+
+def test_a_whole_run_after_a_run_of_one_slow_workload_is_at_its_usual_speed():
+    known = history(cases=5)
+    slow = (known.observations["run"] == "example/0029_run") & (known.observations["workload"] == "net-3")
+    known.observations.loc[slow, "log_s"] += 0.3
+    assert raised(check_regressions(only("net-3", "example/0029_run", known))) == []
+
+
 def test_a_run_that_doubts_its_own_effect_raises_nothing():
     known = history(cases=20, step={3: 0.9})
     last = known.observations["run"] == "example/0030_run"

@@ -56,7 +56,7 @@ def test_runs_are_called_by_number_name_pattern_and_place(storage, text, runs):
         ("1", "1: 2 runs have this number; give one of old-box/0001_quick, new-box/0001_full"),
         ("latest~4", "latest~4: there are 4 runs; the first is latest~3"),
         ("machine:box", "machine:box: is part of 2 names; there are old-box, new-box"),
-        ("machine:gpu", "machine:gpu: is no machine here; there are old-box, new-box"),
+        ("machine:gpu", "machine:gpu: no machine here has this name; there are old-box, new-box"),
         ("weekly", "weekly: no such run or file; there are 4 runs, named quick, full, nightly; give a file, a number"),
         ("week*", "week*: no such run or file"),
         ("we\nek\x1b", r"we\nek\x1b: no such run or file"),
@@ -68,6 +68,19 @@ def test_a_miss_is_one_line_that_says_what_there_is(storage, text, words):
         select_runs(text, load_history(storage))
     assert words in str(refused.value)
     assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("7", "7: no run has this number; the only number here is 2"),
+        ("machine:gpu", "machine:gpu: no machine here has this name; there is old-box"),
+    ],
+)
+def test_where_there_is_one_run_a_miss_says_so_in_the_singular(tmp_path, text, words):
+    kept(tmp_path, "old-box", 2, "quick", 1)
+    with pytest.raises(BadInput, match=f"^{words}$"):
+        select_runs(text, load_history(tmp_path))
 
 
 def test_a_file_of_the_history_is_its_run(storage):

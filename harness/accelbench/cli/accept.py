@@ -15,7 +15,9 @@ from accelbench.locations import default_results
 @click.argument("results", default=default_results)
 @click.option("--reason", required=True, help="Why the change is accepted.")
 @check_options
-def accept(change: str, results: str, reason: str, baseline: str, accepted: Path | None, limits: Path | None) -> None:
+def accept(
+    change: str, results: str, reason: str, baseline: str | None, accepted: Path | None, limits: Path | None
+) -> None:
     """Accept a CHANGE that accelbench check reports on RESULTS (default: where pytest saved last).
 
     CHANGE is a part of the name of one reported case, workload, technique or machine. The change is written with its

@@ -23,7 +23,7 @@ _WAIVERS = "accepted-changes.toml"  # in the folder of the results, unless named
 def check_options(command: Command) -> Command:
     """Add the options that accelbench check and accelbench accept share."""
     options = (
-        click.option("--baseline", default="", help="Runs to compare with, named as for compare. Default: the history"),
+        click.option("--baseline", help="Runs to compare with, named as for compare. Default: the history"),
         click.option(
             "--accepted",
             type=click.Path(path_type=Path),
@@ -50,7 +50,7 @@ def check_options(command: Command) -> Command:
 def check(
     context: click.Context,
     results: str,
-    baseline: str,
+    baseline: str | None,
     wanted: str,
     strict: bool,
     accepted: Path | None,
@@ -85,7 +85,7 @@ def waivers_file(results: str) -> Path:
     return (path if path.is_dir() else path.parent) / _WAIVERS
 
 
-def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -> RegressionCheck:
+def run_check(results: str, baseline: str | None, waivers: Path, limits: Path | None) -> RegressionCheck:
     """Return the check of the newest run under RESULTS.
 
     Raises:
@@ -98,7 +98,7 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
     from accelbench.results.load import find_newest
 
     thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
-    if local_path(results) and not baseline:  # remote files would be fetched each time
+    if local_path(results) and baseline is None:  # remote files would be fetched each time
         (newest_run,) = find_newest(results).results
         history = load_history(results, [newest_run], machine=newest_run.run.machine)
     else:
@@ -106,5 +106,5 @@ def run_check(results: str, baseline: str, waivers: Path, limits: Path | None) -
     if history.newer_unreadable:
         raise BadInput(f"the newest run cannot be checked: {history.newer_unreadable}")
     newest = history.runs["run"].iloc[-1]
-    history, chosen = select_runs(baseline, history) if baseline else (history, [])
+    history, chosen = (history, []) if baseline is None else select_runs(baseline, history)
     return check_regressions(history, thresholds, accepted, chosen, newest=newest)

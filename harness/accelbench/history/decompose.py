@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accelbench.history.run_statistics import column_medians
 
 WORKLOAD = ["framework", "workload"]
-MIN_WORKLOADS = 3  # with fewer, what the workloads have in common may be theirs and not the machine's
+MIN_WORKLOADS = 5  # with fewer, what they have in common may be theirs, and the one in the middle hardly deviates
 _ROUNDS = 5  # of median polish; it hardly moves after the second
 
 
@@ -26,7 +26,7 @@ _ROUNDS = 5  # of median polish; it hardly moves after the second
 class TimeParts:
     """Logarithms of times with a column per run; only the differences between runs are meaningful.
 
-    ``machine`` is what all workloads share. ``workloads`` and ``candidates``, indexed by framework and workload, are
+    ``machine`` is what all workloads share, NaN in a run of too few workloads. ``workloads`` and ``candidates``, indexed by framework and workload, are
     the parts of a workload's baselines and of its candidates beyond the machine's.
     """
 
@@ -38,17 +38,17 @@ class TimeParts:
 def split_times(times: pd.DataFrame, *, min_workloads: int = MIN_WORKLOADS) -> TimeParts:
     """Split logarithms of times, with a column per run and a row per arm.
 
-    The rows are indexed by ``framework``, ``workload`` and ``baseline``, among others. With fewer than
-    ``min_workloads`` workloads the machine's part is 0.
+    The rows are indexed by ``framework``, ``workload`` and ``baseline``, among others. In a run of fewer than
+    ``min_workloads`` workloads the machine's part is not known, and what changed there is taken to be the workloads'.
     """
     is_baseline = np.asarray(times.index.get_level_values("baseline"), dtype=bool)
     baselines, candidates = (_parts_of_workloads(arms) for arms in (times[is_baseline], times[~is_baseline]))
-    machine = pd.Series(0.0, index=times.columns)
-    if len(baselines) >= min_workloads:
-        machine += _common_part(baselines.to_numpy(float))
-    return TimeParts(
-        machine=machine, workloads=baselines.sub(machine, axis=1), candidates=candidates.sub(machine, axis=1)
-    )
+    machine = pd.Series(np.nan, index=times.columns)
+    telling = baselines.notna().sum() >= min_workloads
+    if telling.any():
+        machine[telling] = _common_part(baselines.loc[:, telling].to_numpy(float))
+    known = machine.fillna(0.0)
+    return TimeParts(machine=machine, workloads=baselines.sub(known, axis=1), candidates=candidates.sub(known, axis=1))
 
 
 def _parts_of_workloads(times: pd.DataFrame) -> pd.DataFrame:

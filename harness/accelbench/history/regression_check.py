@@ -62,6 +62,7 @@ MIN_RUNS = 5
 # median where one run has 1 (Teichroew 1956, *Annals of Mathematical Statistics* 27, 410-426).
 SPANS = {1: 1.0, 2: 0.5, 3: 0.4487, 5: 0.2868}
 _MAX_SPAN = max(SPANS)  # the rank test uses it too; the order of fewer runs says little
+_APART = 3.0  # standard errors, beyond which the newest run does not continue the runs right before it
 _MIN_PAST = 50  # spans of the past from which an empirical null distribution is taken
 _TAIL_SHARE, _MIN_TAIL = 0.01, 10  # the share, and the least number, of these spans that make its tail
 _SURPRISE = 0.05  # chance of the furthest span of the past below which Student's t does not explain it
@@ -123,8 +124,10 @@ class RegressionCheck:
         """Return the only reported change whose name contains a text.
 
         Raises:
-            BadInput: no reported change, or more than one, has that name.
+            BadInput: no reported change, or more than one, has that name, or it is empty.
         """
+        if not text.strip():
+            raise BadInput("the name of the change is empty; give a part of the name of a change that check reports")
         changes = self.of("lost", "slower", "faster")
         found = [each for each in changes if text == each.subject.key] or [
             each
@@ -205,7 +208,7 @@ def check_regressions(
         run=str(names[-1]),
         path=str(runs["path"].iloc[-1]),
         findings=sorted(findings, key=_severity),
-        compared_with=len(runs) - 1,
+        compared_with=len(baseline) or len(runs) - 1,
         remarks=[*history.remarks, *remarks, *left_out],
     )
 
@@ -286,7 +289,7 @@ def _effects(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str
 def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles]) -> list[_Series]:
     """Return the machine's part of every run's speeds and those of the workloads, as series with separate spreads."""
     times = pivot(observed[observed["baseline"]], "log_s", [*WORKLOAD, "case", "baseline"], runs["run"].tolist())
-    parts = split_times(times, min_workloads=1)
+    parts = split_times(times)
     machine = Subject(kind="machine", key=str(runs["machine"].iloc[-1]), changed=roles_of("").changed)
     workloads = [
         Subject(
@@ -448,6 +451,9 @@ def _deviation_of_span(span: int, values: Matrix, roles: RunRoles, errors: Matri
     error = np.sqrt(SPANS[span] * own + spread.deviation**2 / np.maximum(runs, 1))
     min_runs = 1 if span == 1 else MIN_RUNS
     usable = present[-1] & (new.sum(axis=0) == span) & (runs >= min_runs) & (before.sum(axis=0) >= MIN_RUNS)
+    if span > 1:  # what has passed by the newest run is no change
+        others = column_medians(np.where(new[:-1], values[:-1], np.nan))
+        usable &= np.abs(values[-1] - others) <= _APART * np.sqrt(2 * own)
     inflation = variance_inflation((span, max(1, int(np.median(runs)))), mean_autocorrelation(past))
     chances = np.full(len(usable), np.nan)
     if usable.any():
