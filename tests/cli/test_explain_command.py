@@ -31,6 +31,12 @@ def accelbench(tmp_path, monkeypatch):
         (["heat", "--predict", "--figure", "roof.svg"], "--figure draws the whole program; leave out --technique and"),
         (["cnn-trian"], "unknown workload 'cnn-trian'"),
         ([f"{EXAMPLES}/my_train.py:build", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+        (["heat", "--budget", ""], "--budget: '' is not a time such as 60s, 5m or 1h"),
+        (["heat", "--predict", "--technique", "threads=1"], "leave out one of both"),
+        (["heat", "--predict", "--price", "3"], "--predict says nothing of money; leave out --price"),
+        (["heat", "--predict", "--format", "markdown"], "--predict has no Markdown; choose --format text or json"),
+        (["heat", "--technique", "threads=1", "--price", "3"], "--technique says nothing of money; leave out --price"),
+        (["heat", "--technique", "threads=1", "--format", "markdown"], "--technique has no Markdown"),
         ([f"{EXAMPLES}/my_train.py:build", "--price", "-1"], "Invalid value for '--price'"),
     ],
 )
@@ -43,6 +49,41 @@ def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
 
 def test_help_shows_an_example(accelbench):
     assert "accelbench explain my_train.py:build" in accelbench("--help").stdout
+
+
+RAISING = """
+import sys
+import numpy
+from accelbench import ArrayProgram
+
+def missing(xp, array):
+    return {}["labels"]
+
+def ending(xp, array):
+    sys.exit("no data")
+
+def build_missing():
+    return ArrayProgram(step=missing, arrays=(numpy.ones(3),))
+
+def build_ending():
+    return ArrayProgram(step=ending, arrays=(numpy.ones(3),))
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--predict"], ["--technique", "dtype=float32"]])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("build_missing", "failed: KeyError: 'labels' (raising.py, line 7)"),
+        ("build_ending", "failed: SystemExit: no data (raising.py, line 10)"),
+    ],
+)
+def test_a_step_that_raises_is_one_line_with_its_place(accelbench, tmp_path, function, words, more):
+    (tmp_path / "raising.py").write_text(RAISING)
+    result = accelbench(f"raising.py:{function}", *more)
+    assert result.exit_code == 2
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("Error")]
+    assert line == f"Error: your program cannot be profiled: {words}"
 
 
 SLOW_LOADER = """
@@ -143,6 +184,7 @@ def test_a_run_is_explained_for_a_program_and_for_a_page(accelbench, a_run):
         (["--predict"], "is a run, of which everything is explained; leave out all options but --budget"),
         (["--technique", "amp=bf16"], "leave out all options but --budget"),
         (["--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
+        (["--budget", ""], "--budget: '' is not a time such as 60s, 5m or 1h"),
     ],
 )
 def test_options_that_mean_nothing_for_a_run_are_one_line(accelbench, a_run, arguments, words):

@@ -173,3 +173,42 @@ def test_libraries_are_as_before_once_a_workload_is_profiled():
     profile_workload(find_workload("vector-add"), Setting(), {}, {"elements": 1000})
     arm = find_workload("vector-add").build(Setting(), elements=1000)
     assert type(arm.step()) is np.ndarray
+
+
+VIEWS = {
+    "reshape": lambda xp, array: xp.reshape(array, (4, 3)),
+    "transpose": lambda xp, array: xp.transpose(array),
+    "broadcast_to": lambda xp, array: xp.broadcast_to(array, (5, 3, 4)),
+    "expand_dims": lambda xp, array: xp.expand_dims(array, 0),
+    "ravel": lambda xp, array: xp.ravel(array),
+    "split": lambda xp, array: xp.split(array, 3),
+    "asarray": lambda xp, array: xp.asarray(array),
+    "astype": lambda _, array: array.astype("float64", copy=False),
+}
+COPIES = {
+    "ravel": lambda xp, array: xp.ravel(array.T),
+    "reshape": lambda xp, array: xp.reshape(array.T, (2, 6)),
+    "asarray": lambda xp, array: xp.asarray(array, dtype="float32"),
+    "clip": lambda xp, array: xp.clip(array, 0, 1, array),
+    "cumsum": lambda xp, array: xp.cumsum(array, axis=0, out=array),
+    "nan_to_num": lambda xp, array: xp.nan_to_num(array, copy=False),
+    "add": lambda _, array: array.__iadd__(1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "moves"),
+    [*((each, False) for each in VIEWS.values()), *((each, True) for each in COPIES.values())],
+    ids=[*VIEWS, *(f"{name}, which computes" for name in COPIES)],
+)
+def test_a_function_that_returns_a_view_moves_no_bytes(step, moves):
+    found = record_pass(step, np, (np.ones((3, 4)),))
+    assert sum(found.calls.values()) == 1
+    assert (sum(found.moved_bytes.values()) > 0, sum(found.operations.values()) > 0) == (moves, moves)
+
+
+def test_an_operation_that_first_returns_a_view_and_then_a_copy_counts_the_copy_with_its_precision():
+    array = np.ones((3, 4))
+    found = record_pass(lambda xp, array: (xp.ravel(array), xp.ravel(array.T)), np, (array,))
+    assert (found.calls["ravel"], found.moved_bytes["ravel"]) == (2, 2 * array.nbytes)
+    assert found.precisions["ravel"] == "fp64"

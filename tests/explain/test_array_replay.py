@@ -183,3 +183,19 @@ def test_lines_of_python_that_take_all_the_time_are_left_out():
 
     replay = record_operations(step, np, (START,))
     np.testing.assert_array_equal(replay(START), step(np, START))
+
+
+@pytest.mark.parametrize(
+    ("step", "ignores"),
+    [(lambda _, x: x + np.random.default_rng().random(6), True), (lambda _, x: x * 2, False)],
+    ids=["random", "repeatable"],
+)
+def test_the_output_of_a_program_as_it_stands_is_compared_unless_it_is_random(step, ignores):
+    arm = build_without(
+        lambda: ArrayProgram(step=step, arrays=(START,)),
+        Setting(),
+        array_library="numpy",
+        dtype="float64",
+        taken_off="none",
+    )
+    assert arm.ignore_output == ignores

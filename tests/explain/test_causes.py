@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from accelbench.explain.causes import BOUND, find_causes, find_nearest_ceiling, may_be_memory_bound, plan_remedies
+from accelbench.core import is_technique
+from accelbench.explain.causes import (
+    BOUND,
+    LEFT_ADVICE,
+    find_causes,
+    find_nearest_ceiling,
+    may_be_memory_bound,
+    plan_remedies,
+    withdraw_slower,
+)
 from accelbench.explain.parts import baseline_of, plan_parts, read_part
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Ceiling, Effect
@@ -302,3 +311,45 @@ def test_an_interval_without_an_end_is_no_evidence():
     part = a_part("input", 3.0, 0.0, None)
     assert math.isinf(part.share.low)
     assert codes_of(part) == []
+
+
+@pytest.mark.parametrize(
+    ("tried", "advice", "techniques"),
+    [
+        ([], "load in processes of their own, decode less, or store what is decoded", ["workers", "loading"]),
+        ([("workers", 1.2, 0.9, 1.5)], "load in processes of their own, decode less, or", ["workers", "loading"]),
+        ([("workers", 0.36, 0.35, 0.37)], "decode less, or store what is decoded", ["loading"]),
+        ([("workers", 0.36, 0.35, 0.37), ("loading", 0.9, 0.8, 0.99)], "decode less, or store what is decoded", []),
+    ],
+)
+def test_no_cause_advises_what_was_measured_to_be_slower(tried, advice, techniques):
+    profile = a_profile()
+    causes = find_causes(profile, [a_part("input", 2.0, 1.8, 2.2)], CEILINGS)
+    levels = {"workers": "2", "loading": "thread"}
+    remedies = [a_part(f"{name} {levels[name]}", *speed, **{name: levels[name]}) for name, *speed in tried]
+    (cause,) = withdraw_slower(causes, remedies, profile)
+    assert cause.advice.startswith(advice)
+    assert [name for name, _ in cause.techniques] == techniques
+
+
+def test_no_cause_advises_a_pipeline_to_prefetch_where_that_is_slower():
+    profile = a_profile(framework="tensorflow", pipeline=("parallel map",))
+    causes = find_causes(profile, [a_part("input", 2.0, 1.8, 2.2)], CEILINGS)
+    assert "prefetch" in causes[0].advice
+    slower = a_part("prefetch autotune", 0.8, 0.7, 0.9, prefetch="autotune")
+    (cause,) = withdraw_slower(causes, [slower], profile)
+    assert (cause.advice, cause.techniques) == ("decode less, or cache what is decoded", ())
+
+
+def test_a_compiler_that_makes_the_program_slower_is_no_longer_advised_against_the_slow_start_of_kernels():
+    idle = StepShare(share=0.0, low=0.0, high=0.0)
+    profile = a_profile(device="cuda:0", device_s=0.012, kernels=1250, loading=idle)
+    slower = a_part("compile default", 0.8, 0.7, 0.9, compile="default")
+    (cause,) = withdraw_slower(find_causes(profile, [], CEILINGS), [slower], profile)
+    assert cause.advice == "take larger batches, if the model still learns as well"
+
+
+def test_advice_is_left_for_names_of_techniques_that_there_are():
+    names = {name for left in LEFT_ADVICE.values() for names in left for name in names}
+    frameworks = ("torch", "tensorflow", "numpy")
+    assert {name for name in names if any(is_technique(framework, name) for framework in frameworks)} == names

@@ -13,7 +13,7 @@ import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Trial, find_workload
 from accelbench.errors import BadInput, Unavailable
-from accelbench.explain import ExplanationRequest, as_text, explain, explain_technique, predict_speedups
+from accelbench.explain import ExplanationRequest, as_markdown, as_text, explain, explain_technique, predict_speedups
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.session import PairedMeasurement
@@ -310,3 +310,30 @@ def test_a_workload_of_the_suite_is_explained_by_its_profile_alone(orders, monke
     assert (explanation.parts, explanation.remedies) == ((), ())
     assert "measure" not in [order for _, order in orders]
     assert "By profile, most of the time lies in the operators below." in as_text(explanation)
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(("answer", "is_advised"), [(SURE, True), ((0.5, 0.4, 0.6), False)])
+def test_what_was_tried_and_is_slower_is_not_advised(request_of_a_program, monkeypatch, answer, is_advised):
+    profile = replace(PROFILE, threads=2, operators=(replace(MOVING, moved_bytes=3e6),))
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", profile)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: AnsweringPool(answer))
+    explanation = explain(request_of_a_program)
+    (cause,) = explanation.causes
+    assert [each.name for each in explanation.remedies] == ["dtype float32"]
+    assert ("store in fewer bits" in as_text(explanation)) == is_advised
+    assert ("store in fewer bits" in as_markdown(explanation)) == is_advised
+    assert cause.techniques == (("dtype", "float32"),) * is_advised
+
+
+def test_a_workload_that_raises_under_its_profiler_is_one_line(monkeypatch):
+    def fail(*_: Any) -> Profile:
+        raise KeyError("labels")
+
+    monkeypatch.setattr("accelbench.explain.array_profile.profile_workload", fail)
+    request = ExplanationRequest(workload=find_workload("heat"))
+    assert request.framework == "numpy"
+    with pytest.raises(
+        Unavailable, match=r"heat cannot be profiled: failed: KeyError: 'labels' \(test_explain_session"
+    ):
+        request.profiler(request.setting, {})

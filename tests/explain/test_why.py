@@ -20,8 +20,8 @@ def profiled(seconds, items=64.0, *, operators, **facts):
     return Profile(framework="torch", device="cpu", seconds=seconds, items=items, operators=listed, **facts)
 
 
-def reasons(before, after, *, speedup=1.5, prediction=None, name="amp bf16"):
-    effect = Effect(against={}, speedup=speedup, low=0.95 * speedup, high=1.05 * speedup, verdict="faster", pairs=20)
+def reasons(before, after, *, speedup=1.5, prediction=None, name="amp bf16", verdict="faster"):
+    effect = Effect(against={}, speedup=speedup, low=0.95 * speedup, high=1.05 * speedup, verdict=verdict, pairs=20)
     measured = read_part(name, {"amp": "bf16"}, ArmRecord(levels={}, outcome="measured", effects=[effect]))
     return TechniqueExplanation(
         workload="train.py:build", measured=measured, before=before, after=after, prediction=prediction
@@ -106,3 +106,23 @@ def test_an_accelerator_that_saves_as_much_as_the_program_does_not_wait():
 
 def test_without_an_accelerator_nothing_is_said_of_one():
     assert "accelerator" not in reasons_as_text(reasons(BEFORE, BEFORE))
+
+
+def test_a_function_that_one_profile_alone_lists_is_not_compared():
+    function = "cg (solver.py:9)"
+    after = profiled(0.1, operators={"mm": (0.06, 10), "add": (0.02, 30), function: (0.02, 1)})
+    for found in (reasons(BEFORE, after), reasons(after, BEFORE)):
+        assert function not in {each.name for each in found.changes}
+        assert "solver.py" not in reasons_as_text(found)
+
+
+def test_a_function_that_both_profiles_list_is_compared():
+    before, after = (profiled(0.1, operators={"cg (solver.py:9)": (spent_s, 1)}) for spent_s in (0.06, 0.02))
+    assert "saves time in cg (solver.py:9) (60.0 ms → 20.0 ms)" in reasons_as_text(reasons(before, after))
+
+
+@pytest.mark.parametrize(("verdict", "is_named"), [("same", False), ("faster", True)])
+def test_a_technique_with_the_same_speed_neither_saves_nor_adds_time(verdict, is_named):
+    after = profiled(0.1, operators={"mm": (0.02, 10), "add": (0.06, 30)})
+    text = reasons_as_text(reasons(BEFORE, after, verdict=verdict))
+    assert ("it saves time in mm" in text, "it adds time in add" in text) == (is_named, is_named)

@@ -95,14 +95,21 @@ def explain(
     if _names_run(program):
         if predict or technique is not None or figure is not None or price is not None or seed:
             raise BadInput(f"{program} is a run, of which everything is explained; leave out all options but --budget")
-        _explain_run(program, read_seconds(budget or RUN_BUDGET, "--budget"), wanted)
+        _explain_run(program, read_seconds(RUN_BUDGET if budget is None else budget, "--budget"), wanted)
         return
     work = find_user_workload(program)[0] if is_place(program) else find_workload(program)
-    request = ExplanationRequest(
-        workload=work, budget_s=read_seconds(budget or PROGRAM_BUDGET, "--budget"), price_per_hour=price, seed=seed
-    )
+    budget_s = read_seconds(PROGRAM_BUDGET if budget is None else budget, "--budget")
+    request = ExplanationRequest(workload=work, budget_s=budget_s, price_per_hour=price, seed=seed)
     if figure is not None and (predict or technique is not None):
         raise BadInput("--figure draws the whole program; leave out --technique and --predict")
+    if predict and technique is not None:
+        raise BadInput("--predict ranks all techniques, and --technique explains one; leave out one of both")
+    if predict or technique is not None:
+        asked = "--predict" if predict else "--technique"
+        if price is not None:
+            raise BadInput(f"{asked} says nothing of money; leave out --price")
+        if wanted == "markdown":
+            raise BadInput(f"{asked} has no Markdown; choose --format text or json")
     if predict:
         predictions = predict_speedups(request)
         bounds = (each.at_most if math.isfinite(each.at_most) else None for each in predictions)

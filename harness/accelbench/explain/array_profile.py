@@ -35,6 +35,7 @@ from accelbench.explain.profiler_passes import (
     time_steps,
 )
 from accelbench.explain.recording_array import (
+    CREATION,
     PlainArrays,
     RecordingArray,
     RecordingNamespace,
@@ -56,6 +57,7 @@ PRECISIONS = {"float32": "fp32", "float64": "fp64"}
 LONGER = 1.05  # times a step, from which operations are said to be slowed down
 SLOWED = ", so that they take longer together than the program does, and shares are those of the recorded time"
 PRODUCTS = ("matmul", "dot", "tensordot", "vdot", "inner")
+RETURNS_GIVEN = (*CREATION, "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays")  # unchanged
 
 
 def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
@@ -183,7 +185,7 @@ class ArrayPass(ProfilerPass):
         """Record a call as one operation."""
         self._note(arguments, named)
         plain, by_name = strip(arguments), strip(named)
-        result = self._time(name, partial(function, *plain, **by_name), [*tree_leaves(plain)])
+        result = self._time(name, partial(function, *plain, **by_name), [*tree_leaves(plain)], [*tree_leaves(by_name)])
         return tree_map(result, lambda part: RecordingArray.of(part, self))
 
     def view(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -200,8 +202,11 @@ class ArrayPass(ProfilerPass):
         if not self.depth:  # a part of another operation has plain arrays always
             self.plain.note(*values)
 
-    def _time(self, name: str, operation: Callable[[], Any], arrays: list[Any]) -> Any:
-        """Do an operation on arrays, and record it unless it is part of another one."""
+    def _time(self, name: str, operation: Callable[[], Any], arrays: list[Any], by_name: Sequence[Any] = ()) -> Any:
+        """Do an operation on arrays, and record it unless it is part of another one.
+
+        What it is given ``by_name`` does not count as read.
+        """
         self.depth += 1
         start_s = time.perf_counter()
         try:
@@ -210,20 +215,36 @@ class ArrayPass(ProfilerPass):
             spent_s = time.perf_counter() - start_s
             self.depth -= 1
         if not self.depth:
-            self._add(name, spent_s, arrays, [*tree_leaves(result)])
+            results = [*tree_leaves(result)]
+            is_view = _are_views(results, [*arrays, *by_name], may_be_given=name in RETURNS_GIVEN)
+            self._add(name, spent_s, arrays, results, is_view=is_view)
         return result
 
-    def _add(self, name: str, spent_s: float, arrays: list[Any], results: list[Any]) -> None:
+    def _add(self, name: str, spent_s: float, arrays: list[Any], results: list[Any], *, is_view: bool) -> None:
         self.seconds[name] += spent_s
         self.calls[name] += 1
         found = [each for each in (*arrays, *results) if isinstance(each, np.ndarray)]
+        kinds = [PRECISIONS[each.dtype.name] for each in found if each.dtype.name in PRECISIONS]
+        self.precisions.setdefault(name, next(iter(kinds), ""))
+        if is_view:
+            return
         self.moved_bytes[name] += sum(each.nbytes for each in found)
         widest = max((each.size for each in found), default=0)
         if name in PRODUCTS and arrays and isinstance(arrays[0], np.ndarray) and arrays[0].ndim:
             widest = 2 * sum(each.size for each in results if isinstance(each, np.ndarray)) * arrays[0].shape[-1]
         self.operations[name] += widest
-        kinds = [PRECISIONS[each.dtype.name] for each in found if each.dtype.name in PRECISIONS]
-        self.precisions.setdefault(name, next(iter(kinds), ""))
+
+
+def _are_views(results: Sequence[Any], given: Sequence[Any], *, may_be_given: bool) -> bool:
+    """Return whether an operation made nothing but views of the arrays that it was given, which moves no byte.
+
+    One of these arrays itself, as a result, was written to, unless it ``may_be_given`` back unchanged.
+    """
+    sources = [each for each in given if isinstance(each, np.ndarray)]
+    made = [each for each in results if isinstance(each, np.ndarray)]
+    if not may_be_given and any(each is source for each in made for source in sources):
+        return False
+    return bool(made) and all(any(np.may_share_memory(each, source) for source in sources) for each in made)
 
 
 def _record_library(recorder: ArrayPass, library: ArrayLibrary) -> ArrayLibrary:

@@ -152,6 +152,29 @@ TECHNIQUES_BY_BOUND: dict[str, dict[str, tuple[TechniqueLevel, ...]]] = {
 }
 
 
+# What is left of a cause's advice once these of its techniques were measured, and the program was not faster with them.
+LEFT_ADVICE: dict[str, dict[frozenset[str], str]] = {
+    "input-bound": {frozenset({"workers"}): "decode less, or store what is decoded"},
+    "transfer-bound": {
+        frozenset({"pin_memory"}): "send batches ahead",
+        frozenset({"non_blocking"}): "pin the memory of batches",
+        frozenset({"pin_memory", "non_blocking"}): "send fewer bytes",
+    },
+    "small-batch": {frozenset({"steps_per_execution"}): CAUSES_BY_PART["batch"].advice},
+    "memory-bound": {
+        frozenset({"compile"}): "store in fewer bits: more operations per second would not help",
+        frozenset({"amp"}): "fuse them: more operations per second would not help",
+        frozenset({"dtype"}): "fuse them: more operations per second would not help",
+        frozenset({"compile", "amp"}): "move fewer bytes: more operations per second would not help",
+    },
+    "compute-bound": {
+        frozenset({"amp"}): "compute less: there is nothing to waste here",
+        frozenset({"dtype"}): "compute less: there is nothing to waste here",
+    },
+    LAUNCH_BOUND: {frozenset({"compile"}): CAUSES_BY_PART["batch"].advice},
+}
+
+
 def find_causes(
     profile: Profile, parts: Sequence[StepPart], ceilings: Iterable[Ceiling], *, least: float = MOST
 ) -> list[Cause]:
@@ -424,6 +447,25 @@ def plan_remedies(profile: Profile, parts: Sequence[StepPart], causes: Sequence[
     if burdens and len(burdens) + len(batch) > 1:
         remedies["together"] = {ABLATION.name: "+".join(burdens), **batch}
     return list(remedies.items())
+
+
+def withdraw_slower(causes: Iterable[Cause], remedies: Iterable[StepPart], profile: Profile) -> list[Cause]:
+    """Return the causes of a profile without the techniques that surely make the program slower, nor advice on them."""
+    slower = [each.levels for each in remedies if each.effect is not None and each.effect.upper < 1]
+    return [
+        _withdraw(cause, [pair for pair in cause.techniques if dict([pair]) in slower], profile) for cause in causes
+    ]
+
+
+def _withdraw(cause: Cause, slower: Sequence[TechniqueLevel], profile: Profile) -> Cause:
+    names = frozenset(name for name, _ in slower)
+    advice = cause.advice
+    if "prefetch" in names:
+        advice = _advise_on_pipeline(cause, (*(profile.pipeline or ()), "prefetch")).advice
+    else:
+        left = LEFT_ADVICE.get(cause.code, {})
+        advice = left.get(names & frozenset[str]().union(*left), advice)
+    return replace(cause, advice=advice, techniques=tuple(pair for pair in cause.techniques if pair not in slower))
 
 
 def find_recipes(profile: Profile, levels: Levels) -> list[str]:

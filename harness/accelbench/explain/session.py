@@ -25,8 +25,14 @@ from accelbench.core import (
     register_techniques,
 )
 from accelbench.core.workload import Size
-from accelbench.errors import BadInput, Unavailable
-from accelbench.explain.causes import BOUND, find_causes, may_be_memory_bound, plan_remedies
+from accelbench.errors import AccelbenchError, BadInput, Unavailable, place_of
+from accelbench.explain.causes import (
+    BOUND,
+    find_causes,
+    may_be_memory_bound,
+    plan_remedies,
+    withdraw_slower,
+)
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
     ABLATION,
@@ -46,6 +52,7 @@ from accelbench.measuring.costs import resources
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
 from accelbench.schema import nvml
+from accelbench.schema.reasons import describe_error
 from accelbench.schema.result import ArmRecord
 from accelbench.text import format_levels, join_names
 
@@ -194,7 +201,7 @@ def _explain(
         profile=profile,
         parts=tuple(parts),
         remedies=tuple(remedies),
-        causes=tuple(find_causes(profile, parts, ceilings)),
+        causes=tuple(withdraw_slower(find_causes(profile, parts, ceilings), remedies, profile)),
         ceilings=tuple(ceilings),
         item_s=measure.item_s,
         item_j=item_j,
@@ -292,12 +299,31 @@ def profile_in(
 
     Raises:
         BadInput: the program cannot be built, or has a recipe for something that is no technique.
+        Unavailable: the program raises; the message has the reason and the line of the user's own.
     """
     with closing(worker):
         found: Profile = worker.call(profiler, setting, levels or {})
     for name in found.recipes:
         find_technique(found.framework, name)
     return found
+
+
+@contextmanager
+def _in_one_line(what: str) -> Iterator[None]:
+    """Turn what ``what`` raises into one line; in a worker, since an error that is sent from there loses its place.
+
+    Raises:
+        BadInput: what it raises is one.
+        Unavailable: it raises anything else; the message has the reason and the line of the user's own.
+    """
+    try:
+        yield
+    except AccelbenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        place = place_of(error)
+        why = f"{describe_error(error)}{f' ({place})' if place else ''}"
+        raise Unavailable(f"{what} cannot be profiled: failed: {why}") from error
 
 
 def _profile_workload(
@@ -311,21 +337,21 @@ def _profile_workload(
     else:
         from accelbench.explain.array_profile import profile_workload
 
-    return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
+    with _in_one_line(name):
+        return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 
 
 def _profile_program(framework: str, build: Callable[[], Any], setting: Setting, levels: Levels) -> Profile:
+    profile: Callable[..., Profile]
     if framework == "numpy":
-        from accelbench.explain.array_profile import profile_array_program
+        from accelbench.explain.array_profile import profile_array_program as profile
+    elif framework == "tensorflow":
+        from accelbench.explain.tensorflow_profile import profile_keras_program as profile
+    else:
+        from accelbench.explain.torch_profile import profile_program as profile
 
-        return profile_array_program(build, setting, levels)
-    if framework == "tensorflow":
-        from accelbench.explain.tensorflow_profile import profile_keras_program
-
-        return profile_keras_program(build, setting, levels)
-    from accelbench.explain.torch_profile import profile_program
-
-    return profile_program(build, setting, levels)
+    with _in_one_line("your program"):
+        return profile(build, setting, levels)
 
 
 def _list_open(planned: Sequence[tuple[str, Levels]], parts: Sequence[StepPart]) -> list[tuple[str, Levels]]:

@@ -44,7 +44,10 @@ class TechniqueExplanation:
 
     @property
     def changes(self) -> list[OperatorChange]:
-        """The operators, and what lies outside of them, those first whose time changes most."""
+        """The operators, and what lies outside of them, those first whose time changes most.
+
+        A function of the program's own that one profile alone lists is left out: the other may not have looked at it.
+        """
         scale = self.scale
         before = {each.name: each for each in self.before.operators}
         after = {each.name: each for each in self.after.operators}
@@ -57,6 +60,7 @@ class TechniqueExplanation:
                 calls_after=scale * after[name].calls if name in after else 0.0,
             )
             for name in dict.fromkeys([*before, *after])
+            if (name in before and name in after) or not (before.get(name) or after[name]).is_function
         ]
         return sorted(found, key=lambda each: abs(each.added_s), reverse=True)
 
@@ -93,9 +97,10 @@ def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
     if unseen:
         yield f"the profiler sees no operators {join_names(unseen)}"
     said = []
-    if saving:
+    is_same = reasons.measured.effect is not None and reasons.measured.effect.verdict == "same"
+    if saving and not is_same:
         said.append(f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}")
-    if adding and before.operators:
+    if adding and before.operators and not is_same:
         said.append(f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}")
     yield from said if sum(each.added_s for each in saving + adding) < 0 else reversed(said)
     if gone:
