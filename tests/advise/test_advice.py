@@ -164,3 +164,42 @@ def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_i
     assert "Your program has already: amp fp32, batch-size 16." in text
     decided = replace(OVER_PROGRAM, alone=OVER_PROGRAM.alone[:3], enough_s=None)
     assert "--budget" not in as_text(decided)
+
+
+def test_a_combination_that_was_not_timed_beside_the_program_is_not_said_to_have_raced():
+    fast = TriedConfiguration(changes={"amp": "bf16", "compile": "default"}, speedup=3.76, dropped="")
+    advice = replace(OVER_PROGRAM, tried=(fast,))
+    said = "3.76×  amp bf16, compile default: not timed beside your program, for want of time; a longer --budget may"
+    assert said in as_text(advice)
+    assert "in the race to its end" not in as_text(advice)
+    timed = replace(fast, gain=judged(3.76, 3.0, 4.0, "faster"))
+    assert "amp bf16, compile default: not in the race, for want of time" in as_text(replace(advice, tried=(timed,)))
+    raced = replace(timed, is_raced=True)
+    assert "amp bf16, compile default: in the race to its end" in as_text(replace(advice, tried=(raced,)))
+
+
+def test_a_baseline_that_never_met_the_advised_one_is_said_so():
+    best = TriedConfiguration(changes={"compile": "default"}, speedup=1.9, dropped="")
+    text = as_text(replace(ADVICE, changes=best.changes, tried=(best, *ADVICE.tried)))
+    assert "nothing switched: not timed beside the advised one, for want of time; a longer --budget may" in text
+
+
+def test_what_pays_and_was_not_tried_together_is_named():
+    said = "Not tried together, though each pays: amp bf16, batch-size 64.\nA longer --budget tries them together."
+    assert said in as_text(replace(OVER_PROGRAM, untried_together={"amp": "bf16", "batch_size": "64"}))
+    assert "Not tried together" not in as_text(OVER_PROGRAM)
+
+
+def test_only_what_is_advised_has_a_price():
+    advice = replace(OVER_PROGRAM, memory_bytes=2.0**20)
+    assert "Its price: peak memory 1.00 MiB." in as_text(advice)
+    assert "Its price" not in as_text(replace(advice, changes={}, gain=None))
+
+
+def test_a_gain_that_does_not_pay_is_not_denied_where_the_program_is_left_as_it_is():
+    little = Alone(technique="dtype", level="float32", judgement=judged(1.02, 1.01, 1.02, "same"), pays=False)
+    left = replace(OVER_PROGRAM, changes={}, gain=None, alone=(little,))
+    assert "leave it as it is; nothing that was tried pays and keeps the limits." in as_text(left)
+    undecided = Alone(technique="threads", level="1", judgement=judged(1.1, 0.9, 1.3, "undecided"))
+    text = as_text(replace(left, alone=(little, undecided)))
+    assert "leave it as it is; nothing has been shown to pay and to keep the limits." in text

@@ -67,6 +67,7 @@ def _switch(name: str, *levels: str) -> Technique:
 
 
 GAIT, REACH = _switch("gait", "slow", "quick"), _switch("reach", "short", "long")
+PACE = _switch("pace", "1", "2", "4")
 
 
 @pytest.fixture(autouse=True)
@@ -177,12 +178,25 @@ def test_an_option_that_is_held_is_the_same_in_every_arm(pool):
     [
         ({"framework": "torch"}, BadInput, "--framework: walk does not run in 'torch'; expected one of: numpy"),
         ({"held": {"pocket": "1"}}, BadInput, "--set: 'pocket' is neither a technique of numpy nor an option of walk"),
+        ({"held": {"gait": "hop"}}, BadInput, "--set: gait has no level 'hop'; expected some of: slow, quick"),
+        ({"held": {"pace": "fast"}}, BadInput, "--set: pace must be a whole number from 1, got 'fast'"),
+        ({"held": {"pace": "0"}}, BadInput, "--set: pace must be a whole number from 1, got '0'"),
+        (
+            {"held": {"gait": "quick"}, "only": ("pace", "gait")},
+            BadInput,
+            "--only: gait cannot be tried, since --set holds it at quick",
+        ),
         ({"only": ("flight",)}, BadInput, "unknown technique 'flight' for numpy"),
         ({"only": ("malloc",)}, Unavailable, "--only: malloc cannot be switched here; what can: "),
     ],
 )
 def test_what_cannot_be_done_is_one_line(pool, wishes, error, words):
     with pytest.raises(error) as raised:
-        prepare(Request(workload=WALK, techniques=(GAIT,), **wishes), pool)
+        prepare(Request(workload=WALK, techniques=(GAIT, PACE), **wishes), pool)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_technique_of_numbers_can_be_held_at_one_between_its_levels(pool):
+    request = Request(workload=WALK, techniques=(GAIT, PACE), only=("gait",), held={"pace": "3"})
+    assert prepare(request, pool).trial.fixed == {"pace": "3"}

@@ -402,3 +402,67 @@ def test_techniques_that_are_undecided_are_timed_beside_the_race():
     assert surface.of(search.run()) > 1.2
     assert any(raced[0] & {"memory_format", "batch_size", "threads"})
     assert surface.clock() <= 1.2 * 120
+
+
+TWO = SearchSpace(
+    (
+        axis("batch_size", AS_IS, "64", computes_other=True, often_pays=True, present="4"),
+        axis("amp", AS_IS, "bf16", often_pays=True),
+    ),
+    batch_size=4,
+)
+TWO_EFFECTS = {("batch_size", "64"): 2.0, ("amp", "bf16"): 1.9}
+
+
+def search_two(budget_s, step_s):
+    surface = Surface(
+        TWO,
+        lambda levels: math.prod(TWO_EFFECTS.get(each, 1.0) for each in levels.items()),
+        seed=1,
+        noise=0.02,
+        step_s=step_s,
+    )
+    return surface.program_search(budget_s)
+
+
+@pytest.mark.parametrize(("budget_s", "step_s"), [(20.0, 0.05), (42.0, 0.15), (62.0, 0.25)])
+def test_what_seems_best_together_is_timed_beside_the_program_where_there_is_no_time_for_a_race(budget_s, step_s):
+    timed = []
+
+    def judge(configurations, look_s, patience_s):
+        timed.append([TWO.changes(each) for each in configurations])
+        return usual(configurations, look_s, patience_s)
+
+    search = search_two(budget_s, step_s)
+    usual, search.judge = search.judge, judge
+    best = search.run()
+    both = {"batch_size": "64", "amp": "bf16"}
+    assert [each for each in timed if both in each] == [[{"batch_size": "64"}, both]]  # beside what computes the same
+    assert TWO.changes(best) == both
+    assert search.judge_gain(best).verdict == "faster"
+    assert search.find_untried_together() == {}
+
+
+def test_techniques_that_pay_and_for_which_there_is_no_time_together_are_found():
+    search = search_two(40.0, 0.2)
+    assert TWO.changes(search.run()) == {"batch_size": "64"}
+    assert search.find_untried_together() == {"batch_size": "64", "amp": "bf16"}
+
+
+def test_what_breaks_a_limit_is_not_among_what_was_not_tried_together():
+    search = search_two(40.0, 0.2)
+    search.run()
+    search.limits = Limits(memory_bytes=0.5)
+    assert search.find_untried_together() == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gain_that_is_shown_and_does_not_pay_leaves_the_program_as_it_is(seed):
+    space = replace(PROGRAM, axes=tuple(each for each in PROGRAM.axes if each.technique == "amp"))
+    gain = {"bf16": 1.025, "fp16": 0.5}
+    surface = Surface(space, lambda levels: gain.get(levels["amp"], 1.0), seed=seed, noise=0.002, build_noise=0.0005)
+    search = surface.program_search(60.0)
+    assert search.run() == space.baseline
+    assert answers(search) == {("amp", "bf16"): False, ("amp", "fp16"): False}
+    (bf16,) = [each for each in space.alone() if "bf16" in each]
+    assert search.judge_gain(bf16).verdict == "faster"

@@ -65,6 +65,18 @@ def test_without_a_workload_it_is_one_line(accelbench):
             ["heat", "--framework", "numpy", "--only", "flight"],
             "unknown technique 'flight' for numpy; expected one of: ",
         ),
+        (["heat", "--only", " "], "--only: no technique is named; for example --only amp,batch_size"),
+        (["heat", "--set", "a=1", "--set", "a=2"], "--set: a cannot be both 1 and 2"),
+        (
+            ["heat", "--framework", "numpy", "--only", "dtype", "--set", "dtype=float32"],
+            "--only: dtype cannot be tried, since --set holds it at float32",
+        ),
+        (
+            ["heat", "--framework", "numpy", "--set", "dtype=float16"],
+            "--set: dtype has no level 'float16'; expected some of: float64, float32",
+        ),
+        (["mlp-train", "--set", "batch_size=abc"], "--set: batch_size must be a whole number from 1, got 'abc'"),
+        (["mlp-train", "--set", "batch_size=0"], "--set: batch_size must be a whole number from 1, got '0'"),
         (["heat", "--fast"], "No such option '--fast'"),
     ],
 )

@@ -30,6 +30,8 @@ class TriedConfiguration:
         speedup: its estimated speedup over the baseline.
         dropped: why it was dropped, "" for the advised one and those that stayed to the end.
         beside_best: its comparison with the advised one, None if no trial had both.
+        gain: its comparison with the baseline, None if no trial had both.
+        is_raced: whether the race at the end timed it.
         memory_bytes: its peak memory.
         error: its relative numeric error.
     """
@@ -38,6 +40,8 @@ class TriedConfiguration:
     speedup: float | None
     dropped: str
     beside_best: Judgement | None = None
+    gain: Judgement | None = None
+    is_raced: bool = False
     memory_bytes: float | None = None
     error: float | None = None
 
@@ -55,6 +59,7 @@ class Advice:
         configurations: how many there are.
         tried: every configuration that was tried, the fastest first.
         untried: the levels for which there was no time, by technique.
+        untried_together: the techniques of a user's program that pay, if no two of them were tried together.
         left_out: techniques, or levels of them, with the reason.
         longest_s: what the longest trial took.
         longest: what its last configuration switched.
@@ -88,6 +93,7 @@ class Advice:
     longest: Levels
     interrupted: bool = False
     untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    untried_together: Levels = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     over: str = "the baseline"
     alone: tuple[Alone, ...] = ()
@@ -149,6 +155,7 @@ def build_advice(
         longest=space.changes(search.budget.longest[1]),
         interrupted=search.interrupted,
         untried=_untried_levels(search),
+        untried_together=search.find_untried_together() if isinstance(search, ProgramSearch) else {},
         left_out={
             each.technique if level == "*" else f"{each.technique} {level}": reason
             for each in applicable
@@ -178,6 +185,8 @@ def _list_tried(search: Search, best: Configuration) -> tuple[TriedConfiguration
             speedup=speedups.get(each),
             dropped=observations.eliminated.get(each, ""),
             beside_best=_compare(search, each, best),
+            gain=search.judge_gain(each),
+            is_raced=observations.is_raced(each),
             memory_bytes=looks[each].memory_bytes,
             error=looks[each].error,
         )
@@ -233,16 +242,18 @@ def _answer(advice: Advice) -> Iterator[str]:
             yield f"The verdict is {advice.gain.verdict}{after}; a longer --budget may decide it."
     memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
     repeated = "the same bits in two runs" if advice.deterministic else ""
-    if prices := [*filter(None, (memory, describe_error(advice.error), repeated))]:
+    prices = [*filter(None, (memory, describe_error(advice.error), repeated))]
+    if advice.changes and prices:
         yield f"Its price: {', '.join(prices)}."
     if not advice.compares_outputs:
         yield "Outputs were not compared: two runs of your program from the same start differ."
 
 
 def _nothing_pays(advice: Advice) -> str:
+    gains_little = any(each.pays is False and each.judgement and each.judgement.low > 1 for each in advice.alone)
     if any(each.needed_s is not None or (each.judgement and each.pays is None) for each in advice.alone):
-        return "nothing has been shown to be faster and to keep the limits"
-    return "nothing that was tried is faster and keeps the limits"
+        return f"nothing has been shown to {'pay' if gains_little else 'be faster'} and to keep the limits"
+    return f"nothing that was tried {'pays' if gains_little else 'is faster'} and keeps the limits"
 
 
 def _alone(advice: Advice) -> Iterator[str]:
@@ -307,6 +318,9 @@ def _names(alone: Iterable[Alone]) -> str:
 
 
 def _together(advice: Advice) -> Iterator[str]:
+    if advice.untried_together:
+        yield f"Not tried together, though each pays: {format_levels(advice.untried_together)}."
+        yield "A longer --budget tries them together."
     several = [each for each in advice.tried if len(each.changes) > 1]
     if several:
         yield "Together:"
@@ -372,7 +386,13 @@ def _fate(each: TriedConfiguration, advice: Advice) -> str:
         if _is_vague(each.beside_best):
             return _count_undecided(each.beside_best)
         return f"{_ratio(each.beside_best)} of {'the advised one' if advice.changes else advice.over}"
-    return "not yet compared with it" if advice.interrupted else "in the race to its end"
+    if each.is_raced:
+        return "in the race to its end"
+    if advice.interrupted:
+        return "not yet compared with it"
+    beside = advice.over if each.changes else "the advised one"
+    missing = f"not timed beside {beside}" if each.gain is None else "not in the race"
+    return f"{missing}, for want of time; a longer --budget may decide it"
 
 
 def _format_left_out(advice: Advice) -> Iterator[str]:

@@ -24,6 +24,7 @@ from accelbench.advise.search import (
 )
 from accelbench.advise.space import Configuration, SearchSpace
 from accelbench.advise.time_limit import TimeLimit
+from accelbench.core import Levels
 from accelbench.errors import Unavailable
 from accelbench.measuring.statistics import Judgement, fewest_pairs
 from accelbench.schema.verdict import NEGLIGIBLE
@@ -212,6 +213,18 @@ class ProgramSearch(Search):
     def list_alone(self) -> list[Alone]:
         """Return what every technique alone does to the program, the techniques in their order."""
         return [self._describe(each) for each in sorted(self.space.alone(), key=self._place)]
+
+    def find_untried_together(self) -> Levels:
+        """Return the techniques that pay and keep the limits, if no two were tried together; none if fewer than two."""
+        looks, observations = self.observations.first_looks, self.observations
+        if any(len(self.space.changes(each)) > 1 for each in looks):
+            return {}
+        out = observations.failed if self.find_objection is None else observations.eliminated
+        allowed = (each for each in self.space.alone() if each in looks and each not in out)
+        paying = [each for each in allowed if self._keeps_limits(each) and self._describe(each).pays]
+        together = self.space.combine(sorted(paying, key=observations.estimate, reverse=True))
+        changes = self.space.changes(together)
+        return changes if len(changes) > 1 else {}
 
     def _place(self, configuration: Configuration) -> tuple[int, int]:
         (place,) = (place for place, level in enumerate(configuration) if level != self.space.baseline[place])
@@ -429,11 +442,12 @@ class ProgramSearch(Search):
     def _check_winner(self) -> None:
         """Time the best once more with every check, and weigh it for memory; then another one, if that is best now.
 
-        If the best fails, all that nothing but their speed speaks against can be the best again.
+        What seems better still, and was never timed beside the program, comes first. If the best fails, all that
+        nothing but their speed speaks against can be the best again.
         """
         weighed = {each for each, look in self.observations.first_looks.items() if look.memory_bytes is not None}
         checked = {self.space.baseline, *weighed}
-        while self.observations.is_final and (best := self._choose_promising()) not in checked:
+        while self.observations.is_final and (best := self._choose_to_check(checked)) not in checked:
             look_s = self._least_look_s([best])
             if not self._affordable([best], look_s, FINISH_SHARE):
                 return
@@ -442,6 +456,15 @@ class ProgramSearch(Search):
             checked.add(best)
             if best in self.observations.failed:
                 self.observations.reinstate(filter(self._keeps_limits, self.left_before_race))
+
+    def _choose_to_check(self, checked: set[Configuration]) -> Configuration:
+        """Return the most promising, or what seems faster and was never timed beside the program, if there is time."""
+        best = self._choose_promising()
+        leader = next(iter(self.observations.rank()), best)
+        is_new = leader not in checked and self.judge_gain(leader) is None
+        is_ahead = is_new and self._slowdown(best, leader) > 1 + NOISE
+        fits = is_ahead and self._affordable([leader], self._least_look_s([leader]), FINISH_SHARE)
+        return leader if fits else best
 
     def _open_beside(self, finalists: Sequence[Configuration]) -> list[Configuration]:
         """Return the undecided techniques alone that the finalists' trial can time without becoming slower."""
@@ -463,22 +486,22 @@ class ProgramSearch(Search):
         return min(MAX_FINALISTS, sum(self._slowdown(each, ranking[0]) < BEHIND for each in paying))
 
     def _choose_simplest(self) -> Configuration:
-        """Return the most promising, if it is shown to be faster; else the program as it stands, unless that is out."""
+        """Return the most promising, if it is shown to pay; else the program as it stands, unless that is out."""
         best = self._choose_promising()
         is_out = self.space.baseline in self.observations.eliminated
-        return best if is_out or self._is_shown_faster(best) else self.space.baseline
+        return best if is_out or self._is_shown_to_pay(best) else self.space.baseline
 
     def _choose_promising(self) -> Configuration:
-        """Return the fastest that is shown to be faster, or one with less switched that is as fast.
+        """Return the fastest that is shown to pay, or one with less switched that is as fast.
 
-        If the race leaves none, the fastest of those that it began with. If none of them is shown to be faster, the
+        If the race leaves none, the fastest of those that it began with. If none of them is shown to pay, the
         fastest that seems to pay; the program as it stands if none does.
         """
-        ranking = list(filter(self._is_shown_faster, self.observations.rank()))
+        ranking = list(filter(self._is_shown_to_pay, self.observations.rank()))
         if not ranking and self.find_objection is None:
             left = (each for each in self.left_before_race if each not in self.observations.failed)
-            faster = (each for each in left if self._is_shown_faster(each) and self._keeps_limits(each))
-            ranking = sorted(faster, key=self.observations.estimate, reverse=True)
+            paying = (each for each in left if self._is_shown_to_pay(each) and self._keeps_limits(each))
+            ranking = sorted(paying, key=self.observations.estimate, reverse=True)
         if ranking:
             least = self.observations.estimate(ranking[0]) - math.log1p(NOISE)
             equals = [each for each in ranking if self.observations.estimate(each) >= least]
@@ -488,9 +511,9 @@ class ProgramSearch(Search):
         seems_to_pay = gain is not None and gain.speedup > 1 + WORTH
         return best if seems_to_pay or self.space.baseline in self.observations.eliminated else self.space.baseline
 
-    def _is_shown_faster(self, configuration: Configuration) -> bool:
+    def _is_shown_to_pay(self, configuration: Configuration) -> bool:
         gain = self.judge_gain(configuration)
-        return gain is not None and gain.verdict == "faster"
+        return gain is not None and find_whether_it_pays(gain) is True
 
     def _keeps_limits(self, configuration: Configuration) -> bool:
         look = self.observations.first_looks[configuration]

@@ -27,6 +27,7 @@ from accelbench.core import (
     Trial,
     Workload,
     declared_for,
+    find_technique,
     find_workload,
     is_technique,
     register_techniques,
@@ -95,7 +96,7 @@ def prepare(request: Request, pool: Pool) -> Preparation:
     try:
         accelerators = pool.accelerators(framework)
         host, setting = _host_and_setting(accelerators, request)
-        trial = _trial(request, work, framework, setting)
+        trial = _trial(request, work, framework, setting, host)
         applicable = pool.applicable(trial, host)
     except WorkerLostError as lost:
         raise Unavailable(f"{framework}: {lost}") from None
@@ -267,8 +268,12 @@ def _host_and_setting(accelerators: tuple[str, ...], request: Request) -> tuple[
     return host, Setting(size=size, seed=request.seed, cores=cores)
 
 
-def _trial(request: Request, work: Workload, framework: str, setting: Setting) -> Trial:
+def _trial(request: Request, work: Workload, framework: str, setting: Setting, host: Host) -> Trial:
     fixed = {name: level for name, level in request.held.items() if is_technique(framework, name)}
+    if both := [name for name in request.only if name in fixed]:
+        raise BadInput(f"--only: {both[0]} cannot be tried, since --set holds it at {fixed[both[0]]}")
+    for name, level in fixed.items():
+        _require_level(find_technique(framework, name), level, host)
     problem = {name: _parse_value(text) for name, text in request.held.items() if name not in fixed}
     if unknown := sorted(problem.keys() - work.options):
         known = ", ".join(sorted(work.options))
@@ -287,6 +292,21 @@ def _trial(request: Request, work: Workload, framework: str, setting: Setting) -
         techniques=request.techniques,
         setting=setting,
     )
+
+
+def _require_level(technique: Technique, level: str, host: Host) -> None:
+    """Check a level at which a technique is held; a technique whose levels are numbers takes any whole number.
+
+    Raises:
+        BadInput: the technique has no such level.
+    """
+    levels = technique.levels_on(host)
+    if all(each.isdecimal() for each in levels):
+        least = min([1, *map(int, levels)])
+        if not level.isdecimal() or int(level) < least:
+            raise BadInput(f"--set: {technique.name} must be a whole number from {least}, got {level!r}")
+    else:
+        technique.require_levels([level], "--set")
 
 
 def _parse_value(text: str) -> Any:

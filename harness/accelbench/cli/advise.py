@@ -75,8 +75,8 @@ def advise(
         budget_s=read_seconds(budget, "--budget"),
         limits=limits,
         deterministic=deterministic,
-        only=tuple(_name(name) for name in only.split(",")) if only else (),
-        held=dict(_pair(text) for text in held),
+        only=_techniques(only) if only is not None else (),
+        held=_held(held),
         max_batch=max_batch,
         seed=seed,
     )
@@ -85,6 +85,20 @@ def advise(
     click.echo(json.dumps(as_json(advice), indent=2) if wanted == "json" else as_text(advice))
     if advice.interrupted:
         raise click.Abort
+
+
+def _techniques(text: str) -> tuple[str, ...]:
+    if not text.strip():
+        raise BadInput("--only: no technique is named; for example --only amp,batch_size")
+    return tuple(map(_name, text.split(",")))
+
+
+def _held(texts: tuple[str, ...]) -> dict[str, str]:
+    held: dict[str, str] = {}
+    for name, value in map(_pair, texts):
+        if held.setdefault(name, value) != value:
+            raise BadInput(f"--set: {name} cannot be both {held[name]} and {value}")
+    return held
 
 
 def _pair(text: str) -> tuple[str, str]:
