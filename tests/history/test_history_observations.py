@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from runs import arm, effect, run, save, trial
 
-from accelbench.history.observations import observe
+from accelbench.history.observations import observe, observe_arms
 from accelbench.results import find_results
 from accelbench.schema.result import VisitEffect
 
@@ -30,3 +30,10 @@ def test_a_run_that_joined_earlier_ones_counts_by_what_it_showed_itself(
     assert seen["log_effect"] == pytest.approx(log_effect)
     assert seen["log_low"] == pytest.approx(log_effect - reach)
     assert seen["log_high"] == pytest.approx(log_effect + reach)
+
+
+def test_a_run_without_any_speed_has_no_observations(tmp_path: Path) -> None:
+    save(run(trial(arm({"amp": "fp32"}), arm({"amp": "bf16"}))), tmp_path / "0001_a.json")
+    observations, unmeasured = observe_arms(find_results(tmp_path).results)
+    assert observations.empty
+    assert len(unmeasured) == 2

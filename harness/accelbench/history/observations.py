@@ -126,9 +126,9 @@ def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) 
     )
     timed = arms[arms["s_per_item"].gt(0)]
     # Of each run alone: a speedup that is the mean of several runs would show a change in the later ones by halves.
-    logs = dict(zip(("log_effect", "log_low", "log_high"), zip(*timed["of_this_run"], strict=True), strict=True))
+    logs = np.array(timed["of_this_run"].tolist(), float).reshape(-1, 3)
     timed = timed[["run", "size", "case", "technique", "problem", "fixed", *_COPIED]].assign(
-        log_s=np.log(timed["s_per_item"]), **logs
+        log_s=np.log(timed["s_per_item"]), log_effect=logs[:, 0], log_low=logs[:, 1], log_high=logs[:, 2]
     )
     unmeasured = arms.loc[arms["outcome"] != "measured", [*UNMEASURED_COLUMNS]].reset_index(drop=True)
     reasons = ["" if each is None else str(each) for each in unmeasured["reason"]]
