@@ -113,6 +113,25 @@ def test_an_unfinished_run_is_continued_under_its_own_conditions_only_and_else_a
     assert journal.read_bytes() == before
 
 
+@pytest.mark.slow
+def test_a_run_is_not_continued_once_imported_code_of_the_project_was_edited(
+    hikes: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = ".venv/lib/site-packages/boots.py"
+    imports = 'import sys\n\nsys.path.append(".venv/lib/site-packages")\nimport boots\nimport trails\n'
+    hikes.benchmark("slow", "quick", tests=f"{imports}{THREE_TRIALS}")
+    for name in (installed, "trails.py"):
+        hikes.write(name, "SIZE = 1\n")
+    killed(hikes, monkeypatch, after=2)
+    for name in (installed, "trails.py"):
+        hikes.write(name, "SIZE = 2\n")
+    refused = hikes.run("--benchmark-save=quick", "--accel-resume")
+    assert refused.ret == BAD_INPUT
+    refused.stdout.fnmatch_lines(["*accelbench: --accel-resume: *: trails.py was edited; restore what changed*"])
+    hikes.write("trails.py", "SIZE = 1\n")
+    assert hikes.run("--benchmark-save=quick", "--accel-resume").ret == 0
+
+
 def test_resuming_without_saving_is_refused(hikes: Project) -> None:
     result = hikes.run("--accel-resume", f"--benchmark-json={os.devnull}")
     assert result.ret == BAD_INPUT

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from project import Project
+from pytest_benchmark.logger import PytestBenchmarkWarning
 from runs import read_run
 
 
@@ -103,6 +104,46 @@ def test_where_nothing_was_measured_and_no_name_given_nothing_is_said_of_saving(
     result = keeping.run()
     assert result.ret == 1  # what burst
     assert "Not saving anything" not in result.stdout.str() + result.stderr.str()
+
+
+UNKNOWN = '\n@toggles("numpy", "pace")\ndef test_walk(measure):\n    measure("swim")\n'
+
+
+def test_where_no_trial_could_be_asked_for_no_file_is_saved(keeping: Project) -> None:
+    keeping.benchmark("slow", "quick", tests=UNKNOWN)
+    with pytest.warns(PytestBenchmarkWarning, match="Not saving anything"):
+        result = keeping.run("--benchmark-save=early")
+    result.stdout.no_fnmatch_line("*saved in*")
+    assert files(keeping.path / "results") == []
+
+
+def test_a_file_of_other_benchmarks_alone_is_not_said_to_be_rendered(keeping: Project) -> None:
+    keeping.benchmark("slow", "quick", tests=f"{UNKNOWN}\n\ndef test_own(benchmark): benchmark(sum, [1, 2])\n")
+    result = keeping.run("--benchmark-save=early")
+    (path,) = files(keeping.path / "results")
+    assert [entry["name"] for entry in json.loads(path.read_text())["benchmarks"]] == ["test_own"]
+    result.stdout.fnmatch_lines([f"saved in {path.relative_to(keeping.path)}"])
+
+
+@pytest.mark.slow
+def test_a_run_that_is_interrupted_before_its_first_visit_saves_no_file_and_says_so(keeping: Project) -> None:
+    keeping.write(
+        "conftest.py",
+        """
+from accelbench.pytest_plugin.passes import Passes
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+Passes.measure = interrupt
+""",
+    )
+    result = keeping.run_subprocess("--benchmark-save=early")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["nothing was measured, so no run is saved"])
+    assert files(keeping.path / "results") == []
 
 
 def test_a_run_that_is_checked_and_not_timed_saves_nothing(keeping: Project) -> None:

@@ -207,6 +207,10 @@ def test_walk(measure, pace):
             "*'hill', which is neither a technique of numpy nor an option of walk; its options are: hills, *",
         ),
         ('measure("walk", strid="long")', "*'strid', *; did you mean stride[?]"),
+        (
+            "measure(17)",
+            "*the workload is of type int; give measure a workload or the name of one, such as 'cnn-train'",
+        ),
         ('measure("walk", hills=[1])', "*option hills is a list; give a string, a number or a Boolean*"),
     ],
 )

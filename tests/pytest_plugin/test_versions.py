@@ -163,7 +163,7 @@ def test_a_number_out_of_its_range_is_refused(given: dict[str, Any], sentence: s
     [
         ("two words", {"a": int, "b": int}, "the name 'two words'; expected a Python name"),
         ("square", [pow, abs], r"got a list; as in versions\('square', {'pow': pow, 'abs': abs}\)"),
-        ("square", {"a": int}, "versions of square has 1 callables; expected two or more"),
+        ("square", {"a": int}, "versions of square has 1 callable; expected two or more"),
         ("square", {"a": int, "b": 5}, "versions of square: 'b' is not callable: its type is int; give a function"),
         ("square", {"a": int, "b": pow}, "versions of square: 'b' needs the arguments base and exp; give a function"),
     ],

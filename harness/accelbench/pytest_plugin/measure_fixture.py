@@ -109,6 +109,8 @@ def measure_arm(
     except Exception as error:
         if clock is None or not clock.is_loaded:
             _replay_nothing(benchmark, clock or ReplayClock())
+            if not session.visits:
+                session.storage.leave_out(benchmark.stats)
         if isinstance(error, BadInput):
             session.usage_errors.append(error)
         if isinstance(error, Unavailable):

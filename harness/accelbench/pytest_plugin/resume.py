@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -39,6 +41,7 @@ SUFFIX = ".journal"  # pytest-benchmark reads every *.json beside it
 # never get any further.
 MAX_RETRIES = 2
 PACKAGE = Path(__file__).parent.parent
+INSTALLED = {"site-packages", "dist-packages", ".tox", ".nox"}  # folders of code that is not the project's
 MAX_DIFFERENCES = 3  # named in a refusal; the others are counted
 
 Fact = TypeVar("Fact")
@@ -48,7 +51,8 @@ Fact = TypeVar("Fact")
 class JournalHeader:
     """What identifies a run. A run is continued only if everything but ``started`` is the same.
 
-    ``selection`` has the levels of each trial's arms, ``code`` a digest of each test's file and of accelbench.
+    ``selection`` has the levels of each trial's arms. ``code`` has a digest of accelbench, of each test's file, and of
+    each other file of the project that is imported once the tests are collected.
     """
 
     schema_version: int
@@ -273,9 +277,25 @@ def _facts(bodies: list[bytes], kind: type[Fact]) -> Iterator[Fact]:
 
 
 def _code(items: Iterable[pytest.Item]) -> dict[str, str]:
-    files = {item.nodeid.partition("::")[0]: [item.path] for item in items}
+    listed = list(items)
+    files = {name: [path] for root in {item.config.rootpath for item in listed} for name, path in _imported(root)}
+    files |= {item.nodeid.partition("::")[0]: [item.path] for item in listed}
     files["accelbench"] = sorted(PACKAGE.rglob("*.py"))
     return {name: _digest(b"".join(path.read_bytes() for path in paths)) for name, paths in files.items()}
+
+
+def _imported(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the project's own files that are imported, by their names below its root: nothing that was installed."""
+    root = root.resolve()
+    environments = [Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)]
+    apart = [PACKAGE, *(each for each in environments if each.is_relative_to(root))]
+    for module in list(sys.modules.values()):
+        file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+        path = Path(file).resolve() if isinstance(file, str) else root
+        if path.is_relative_to(root) and path.is_file() and not any(map(path.is_relative_to, apart)):
+            inner = path.relative_to(root)
+            if not INSTALLED.intersection(inner.parts):
+                yield inner.as_posix(), path
 
 
 def _digest(content: bytes) -> str:

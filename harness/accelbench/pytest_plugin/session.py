@@ -402,6 +402,11 @@ def parse_request(
                 f"measure was given {name}={keywords[name]!r} in the test of {name}={arm[name]!r}: the test toggles "
                 f"{name}, so leave {name} out of the call"
             )
+    if not isinstance(workload, str | Workload):
+        raise BadInput(
+            f"the workload is of type {type(workload).__name__}; give measure a workload or the name of one, such as "
+            "'cnn-train'"
+        )
     found = find_workload(workload) if isinstance(workload, str) else workload
     if trial.framework not in found.frameworks:
         raise BadInput(

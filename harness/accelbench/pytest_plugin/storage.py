@@ -237,6 +237,11 @@ class Storage:
                 self.journal.note_parts(self.saved)
         return result
 
+    def leave_out(self, entry: Any) -> None:
+        """Keep pytest-benchmark from saving a run in which nothing was measured for this entry of a failed test."""
+        if self._host and entry in self._host.benchmarks:
+            self._host.benchmarks.remove(entry)
+
     @contextmanager
     def _atomic_json(self) -> Iterator[None]:
         """Have pytest-benchmark write its --benchmark-json into a draft, and rename the draft when it is complete.
@@ -276,7 +281,10 @@ class Storage:
         for file in self.saved:
             shown = self._relative(file)
             place = "" if self._is_found(file) else f" {shown}"
-            yield f"saved in {shown}; render it with: accelbench report{place}"
+            is_run = KEY in (self._document or {})  # not where only pytest-benchmark has measured
+            yield f"saved in {shown}" + (f"; render it with: accelbench report{place}" if is_run else "")
+        if self.interrupted and self.journal and self._document is None and not self.journal.path.exists():
+            yield "nothing was measured, so no run is saved"
         if self.journal and self.journal.failure and not self.saved:
             yield f"not every trial could be kept in {self._relative(self.journal.path)} ({self.journal.failure})"
         if self.journal and self.journal.path.exists():

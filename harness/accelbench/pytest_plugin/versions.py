@@ -13,6 +13,7 @@ from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.pytest_plugin.markers import toggles
 from accelbench.text import hyphenate
+from accelbench.units import plural
 
 
 def versions(
@@ -47,7 +48,7 @@ def versions(
         raise BadInput(f"versions was given the name {name!r}; expected a Python name, such as 'square'")
     require_mapping(callables, f"versions of {name}", f"versions({name!r}, …)")
     if len(callables) < 2:
-        raise BadInput(f"versions of {name} has {len(callables)} callables; expected two or more, by their names")
+        raise BadInput(f"versions of {name} has {plural(len(callables), 'callable')}; expected two or more, by name")
     if unnamed := [version for version in callables if not isinstance(version, str) or not version]:
         raise BadInput(
             f"versions of {name}: the name {unnamed[0]!r} is no text; name each callable by a text, such as 'product'"
