@@ -40,6 +40,12 @@ def test_trials_that_were_disturbed_alike_are_one_line_with_their_visits_added_u
     assert "3 trials: some visits found the machine in an unusual state, 8 of 10: the cores lay far apart" in lines
 
 
+def test_the_only_arm_of_a_rehearsal_is_counted_in_the_singular() -> None:
+    judging = Judging(noise=0.01, budget_s=0.7)
+    first = next(summary_lines([trial(arm({"amp": "fp32"}, 1.0))], judging, rehearsed=True))
+    assert first.text == "rehearsal: 1 arm was run once and checked; nothing was timed"
+
+
 RECIPE = ["model.eval()", "model.compile()"]
 PAYS, SLOWS = effect(2.0, 1.9, 2.1, "faster"), effect(0.5, 0.4, 0.6, "slower")
 OPEN = effect(1.11, 0.9, 1.3, "undecided")

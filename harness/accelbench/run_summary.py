@@ -90,7 +90,8 @@ def summary_lines(
     trials = list(trials)
     if rehearsed:
         count = sum(arm.outcome == "measured" for trial in trials for arm in trial.arms)
-        yield Line(f"rehearsal: {count} arms were run once and checked; nothing was timed")
+        were = "was" if count == 1 else "were"
+        yield Line(f"rehearsal: {units.plural(count, 'arm')} {were} run once and checked; nothing was timed")
     else:
         yield from _effect_lines(trials, judging, width=width, verbose=verbose)
         own = dict.fromkeys(trial.workload for trial in trials if set(trial.arms[0].levels.values()) == {AS_IS})

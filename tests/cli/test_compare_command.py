@@ -104,6 +104,41 @@ def test_machines_are_compared_by_what_carries_over(accelbench, results):
     assert "flips where the technique is faster on one machine and slower on the other" in result.stdout
 
 
+def lone_runs(folder, *, visits: tuple[int, int] = (2, 2), commits: tuple[str, str] = ("", "")) -> list[str]:
+    """Save two runs of so many visits, of these commits, and return their paths."""
+    paths = [keep(folder, 1), keep(folder, 2)]
+    for path, number, commit in zip(paths, visits, commits, strict=True):
+        document = json.loads(path.read_text())
+        document["commit_info"] = {"id": commit} if commit else {}
+        document["accelbench"]["settings"]["visits"] = number
+        path.write_text(json.dumps(document))
+    return [str(path) for path in paths]
+
+
+def test_settings_that_move_no_number_are_no_cause_but_are_not_denied(accelbench, tmp_path):
+    paths = lone_runs(tmp_path / "lone", visits=(2, 1))
+    said = accelbench("compare", *paths, "--storage", str(tmp_path / "lone")).stdout.splitlines()
+    told = said.index("settings: the run's visits 2 → 1")
+    assert said[told + 1] == "None of these differences is known to change a number."
+
+
+def test_the_commits_of_two_runs_are_told_where_they_differ(accelbench, tmp_path):
+    where = ("--storage", str(tmp_path / "lone"))
+    told = accelbench("compare", *lone_runs(tmp_path / "lone", commits=("a" * 40, "b" * 40)), *where).stdout
+    assert "Nothing known changed but the commit: aaaaaaaa → bbbbbbbb." in told.splitlines()
+    told = accelbench("compare", *lone_runs(tmp_path / "lone", commits=("a" * 40, "a" * 40)), *where).stdout
+    assert "Nothing known changed." in told.splitlines()
+    both = lone_runs(tmp_path / "lone", visits=(2, 1), commits=("a" * 40, "b" * 40))
+    told = accelbench("compare", *both, *where).stdout
+    assert "is known to change a number. The commit changed, too: aaaaaaaa → bbbbbbbb." in told
+
+
+def test_an_undecided_shift_of_the_machine_is_told_after_its_number(accelbench, tmp_path):
+    paths = lone_runs(tmp_path / "lone")
+    told = accelbench("report", *paths, "--format", "markdown").stdout
+    assert re.search(r"the machine is [0-9.]+× \([^)]*\) as fast, undecided;", told)
+
+
 def test_two_lone_runs_say_that_three_a_side_would_decide(accelbench, tmp_path):
     elsewhere = [str(keep(tmp_path / "lone", number)) for number in (1, 2)]
     result = accelbench("compare", *elsewhere, "--storage", str(tmp_path / "lone"))

@@ -152,6 +152,12 @@ def test_an_unknown_name_lists_those_that_exist() -> None:
         find_workload("tiny")
 
 
+def test_a_framework_without_techniques_is_told_as_the_mistake() -> None:
+    unknown = "unknown technique 'layout' for fakke, which has no techniques; frameworks that have some: "
+    with pytest.raises(BadInput, match=rf"^{unknown}.*; did you mean fake\?$"):
+        find_technique("fakke", "layout")
+
+
 @technique("fake", levels=("cpu", "fake:0"), kind="device")
 def chip(build: Build, level: str) -> Arm:  # noqa: ARG001  only its kind matters
     """The chip that works, under a name of its own."""

@@ -109,6 +109,14 @@ def test_asv_gets_a_file_per_machine_and_commit(history, tmp_path):
     assert all(math.isfinite(each["result"][0]) for each in columns.values())
 
 
+def test_a_run_without_a_measured_arm_is_not_said_to_name_no_commit(history, tmp_path):
+    path = save(run(trial(arm({"amp": "fp32"}, outcome="failed"))), tmp_path / "results" / "0005_a.json")
+    with_commit(path, {"id": COMMITS[0], "time": "2026-01-01T00:00:00+00:00"})
+    runs = describe_runs(find_results(tmp_path / "results").results[::-1])
+    assert "example-2c-8g/0005_a" in [*runs["run"]]
+    assert write_asv(replace(history, runs=runs), tmp_path / "asv")[1] == ["example-2c-8g/0004_a"]
+
+
 def test_what_a_user_set_in_the_configuration_of_asv_stays(history, tmp_path):
     own = tmp_path / "asv" / "asv.conf.json"
     own.parent.mkdir()

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from accelbench.errors import UnreadableResult
 from accelbench.schema import safe_json
-from accelbench.schema.safe_json import LONGEST_TEXT, BeyondLimit, parse
+from accelbench.schema.safe_json import LONGEST_TEXT, BeyondLimit, as_schema, parse
 
 TEXTS = st.text(st.sampled_from('a0".,:e-\\/×√\x07\x1b\x7f\u2028\u200b\ud7ff\U0001f600\n\t '), max_size=8)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([2**63, -(2**63), 1e-40])
@@ -53,3 +54,9 @@ def test_however_a_tiny_number_is_written_it_is_read_as_0(text: str) -> None:
 def test_what_results_hold_is_not_checked_value_by_value(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_json, "_plain", pytest.fail)
     assert parse(f"[{text}]".encode()) == json.loads(f"[{text}]")
+
+
+def test_an_object_without_a_schema_version_is_refused_as_such() -> None:
+    with pytest.raises(UnreadableResult) as refused:
+        as_schema(b'{"schema_version": null, "b": 1}', list[int], 1, source="a.json", again="run")
+    assert str(refused.value).startswith("a.json: does not follow the schema, and names no version of it: Expected")

@@ -314,15 +314,26 @@ def find_technique(framework: str, name: str) -> Technique:
     """Return the declared technique.
 
     Raises:
-        BadInput: the framework has no technique of this name; the message lists those it has.
+        BadInput: the framework has no technique of this name; the message lists those it has, or if it has none, the
+            frameworks that have some.
     """
     try:
         return _TECHNIQUES[framework, name]
     except KeyError:
-        known = ", ".join(sorted(n for f, n in _TECHNIQUES if f == framework)) or "none are declared"
-        raise BadInput(
-            f"unknown technique {name!r} for {framework}; expected one of: {known}{suggest_technique(framework, name)}"
-        ) from None
+        unknown = f"unknown technique {name!r} for {framework}"
+        if known := sorted(n for f, n in _TECHNIQUES if f == framework):
+            expected = f"; expected one of: {', '.join(known)}{suggest_technique(framework, name)}"
+        else:
+            expected = _suggest_framework(framework)
+        raise BadInput(f"{unknown}{expected}") from None
+
+
+def _suggest_framework(framework: str) -> str:
+    """Return which frameworks have techniques, as the end of a message about one that has none."""
+    having = sorted({of for of, _ in _TECHNIQUES})
+    near = get_close_matches(framework, having, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f", which has no techniques; frameworks that have some: {', '.join(having) or 'none'}{meant}"
 
 
 def suggest_technique(framework: str, name: str) -> str:

@@ -91,9 +91,10 @@ def _select_machine(name: str, runs: pd.DataFrame) -> list[str]:
     machines = list(dict.fromkeys(runs["machine"]))
     fitting = [name] if name in machines else [machine for machine in machines if name in machine]
     if len(fitting) != 1:
-        problem = f"is part of {len(fitting)} names" if fitting and name else "is no machine here"
-        known = _list_names(fitting if name and fitting else machines)
-        raise BadInput(f"{_MACHINE}{printable(name)}: {problem}; there are {known}")
+        problem = f"is part of {len(fitting)} names" if fitting and name else "no machine here has this name"
+        known = fitting if name and fitting else machines
+        are = "is" if len(known) == 1 else "are"
+        raise BadInput(f"{_MACHINE}{printable(name)}: {problem}; there {are} {_list_names(known)}")
     return runs.loc[runs["machine"] == fitting[0], "run"].tolist()
 
 
@@ -101,13 +102,17 @@ def _select_number(part: str, runs: pd.DataFrame) -> str:
     found = runs.loc[runs["number"] == int(part), "run"].tolist()
     if not found:
         numbers = runs.loc[runs["number"] > 0, "number"]
-        known = (
-            f"the numbers here go from {numbers.min()} to {numbers.max()}" if len(numbers) else "no run has a number"
-        )
-        raise BadInput(f"{part}: no run has this number; {known}")
+        raise BadInput(f"{part}: no run has this number; {_describe_numbers(numbers)}")
     if len(found) > 1:
         raise BadInput(f"{part}: {len(found)} runs have this number; give one of {_list_names(found)}")
     return str(found[0])
+
+
+def _describe_numbers(numbers: pd.Series) -> str:
+    if numbers.empty:
+        return "no run has a number"
+    first, last = numbers.min(), numbers.max()
+    return f"the only number here is {first}" if first == last else f"the numbers here go from {first} to {last}"
 
 
 def _select_name(part: str, runs: pd.DataFrame) -> list[str]:

@@ -182,7 +182,9 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
     """Yield the findings that share a reason, with the reason and how many more runs would decide them."""
     few = [each for each in undecided if math.isinf(each.visible)]
     if few:
-        yield few, f"{_format_range([each.known_runs for each in few], 'earlier run')} are too few; {_runs_needed(few)}"
+        known = [each.known_runs for each in few]
+        are = "is" if set(known) == {1} else "are"
+        yield few, f"{_format_range(known, 'earlier run')} {are} too few; {_runs_needed(few)}"
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
         seen = units.percent(median(each.visible for each in scattered))
@@ -204,4 +206,4 @@ def _runs_needed(findings: Sequence[SubjectVerdict]) -> str:
 
 def _format_range(numbers: list[int], noun: str) -> str:
     low, high = min(numbers), max(numbers)
-    return units.plural(low, noun) if low == high else f"{units.count(low)} to {units.plural(high, noun)}"
+    return units.plural(low, noun) if low == high else f"{units.count(low)} to {units.count(high)} {noun}s"

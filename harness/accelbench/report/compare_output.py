@@ -21,6 +21,7 @@ from accelbench.report.figures.drawing import FigureWithData
 from accelbench.report.figures.shifts import DECIDED, draw_shifts, format_speedups
 from accelbench.report.render import render_template
 from accelbench.report.tables import Column, Table, read_number, read_text, tabulate
+from accelbench.report.trackers import commit_of
 from accelbench.report.verdicts import format_verdict_counts
 from accelbench.results.arm_table import Row, rows_of
 from accelbench.schema.environment_difference import (
@@ -36,6 +37,7 @@ from accelbench.text import format_case, format_table
 
 _WIDTH = 120  # characters of a line of text
 _MAX_LOG = math.log(1e6)  # an interval that reaches beyond a million-fold is shown as unbounded
+_HASH_DIGITS = 8  # of a commit, as many as name it
 _MAX_NAMED = 4  # runs of a side that are named
 STANDINGS = {  # how an effect after relates to that before, and the verb for several
     "flips": "flip",
@@ -85,7 +87,7 @@ def format_comparison(kind: str, comparison: RunComparison, history: History, *,
         title="What changed: the machine, a workload or a technique?",
         sides=[(name, _describe_side(side, _runs_of(side, history))) for name, side in sides.items()],
         environment=group_by_kind(differences),
-        cause="" if comparison.moved else _describe_cause(differences),
+        cause="" if comparison.moved else _describe_cause(differences, _describe_commits(comparison, history)),
         answers=list(_answers(comparison)),
         notes=[*explain_comparison(comparison), *(f"{remark}." for remark in comparison.remarks)],
         tables=_tabulate_shifts(comparison, decided_only=kind != "html" and not every),
@@ -164,12 +166,29 @@ def _describe_side(side: Side, runs: pd.DataFrame) -> str:
     return f"{listed} on {side.machine}{when}"
 
 
-def _describe_cause(differences: Sequence[Difference]) -> str:
+def _describe_cause(differences: Sequence[Difference], commits: str) -> str:
+    """Return what may be the cause, with the change of the ``commits``, "" for none."""
     cause, separating = name_cause(differences), runs_to_separate(differences)
-    if len(possible_causes(differences)) == 1:
-        return f"What may be named as the cause: {cause}."
+    causes = possible_causes(differences)
+    if commits and not differences:
+        return f"Nothing known changed but the commit: {commits}."
+    too = f" The commit changed, too: {commits}." if commits else ""
+    if len(causes) == 1:
+        return f"What may be named as the cause: {cause}.{too}"
+    if differences and not causes:
+        return f"None of these differences is known to change a number.{too}"
     way = f"; these would tell them apart: {separating}" if separating else ""
-    return f"{cause[0].upper()}{cause[1:]}{way}."
+    return f"{cause[0].upper()}{cause[1:]}{way}.{too}"
+
+
+def _describe_commits(comparison: RunComparison, history: History) -> str:
+    """Return the commits of two runs, such as ``1a2b3c4d → 5e6f7a8b``; "" if they share one or a run names none."""
+    paths = [list(_runs_of(side, history)["path"]) for side in (comparison.before, comparison.after)]
+    if any(len(listed) != 1 for listed in paths):
+        return ""
+    before, after = (commit_of(str(path)) for (path,) in paths)
+    differ = before and after and before.id != after.id
+    return f"{before.id[:_HASH_DIGITS]} → {after.id[:_HASH_DIGITS]}" if before and after and differ else ""
 
 
 def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
@@ -186,7 +205,7 @@ def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
 def summarize_comparison(comparison: RunComparison) -> str:
     """Return what became of the machine and of the techniques, and which technique shifted furthest, as a clause."""
     machine = "; ".join(
-        f"the machine is {_format_shift(row)}{', undecided,' if row['verdict'] == 'undecided' else ''} as fast"
+        f"the machine is {_format_shift(row)} as fast{', undecided' if row['verdict'] == 'undecided' else ''}"
         for row in rows_of(comparison.machine)
     )
     if comparison.techniques.empty:

@@ -129,10 +129,10 @@ _CONFIGURATION = {
 def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Published]:
     """Write every run that names its commit, below a folder or a URL.
 
-    Returns the number of commits, the names of the runs that name none, and what was written. asv keeps one result per
-    machine and commit: the last of several runs. It has room for the quartiles of times, which a history does not keep,
-    and none for the interval of an effect. ``asv.conf.json`` is written only where it is missing, for a ``folder`` in
-    the root of the repository.
+    Returns the number of commits, the names of the runs that name none, and what was written. A run without a measured
+    arm has nothing to write. asv keeps one result per machine and commit: the last of several runs. It has room for the
+    quartiles of times, which a history does not keep, and none for the interval of an effect. ``asv.conf.json`` is
+    written only where it is missing, for a ``folder`` in the root of the repository.
 
     Raises:
         BadInput: the folder cannot be written.
@@ -144,7 +144,9 @@ def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Pub
     by_run = dict(list(history.observations.groupby("run", sort=False, observed=True)))
     for run in rows_of(history.runs):
         commit, found = commit_of(run["path"]), by_run.get(run["run"])
-        if commit is None or found is None:
+        if found is None:
+            continue
+        if commit is None:
             without.append(str(run["run"]))
             continue
         commits.add(commit.id)

@@ -162,10 +162,9 @@ def as_schema(text: bytes, kind: type[Stored], newest: int, *, source: str, agai
             return parse(text, kind)  # type: ignore[no-any-return]
         except msgspec.ValidationError as error:
             why = str(error)[:_LONGEST_CLAUSE]
-            raise UnreadableResult(
-                f"{source}: does not follow schema version {str(version)[:_LONGEST_VERSION]}: {why}; "
-                f"delete it or {again} again"
-            ) from None
+            named = f"schema version {str(version)[:_LONGEST_VERSION]}"
+            follows = "the schema, and names no version of it" if version is None else named
+            raise UnreadableResult(f"{source}: does not follow {follows}: {why}; delete it or {again} again") from None
 
 
 def printable(text: str) -> str:
