@@ -12,6 +12,7 @@ from accelbench.text import (
     hyphenate,
     join_names,
     list_some,
+    name_type,
 )
 from accelbench.units import short
 
@@ -27,6 +28,11 @@ def test_levels_keep_their_text_and_numbers_are_formatted():
     )
     assert format_levels({"elements": 1_000_000}, short) == "elements 1 M"
     assert format_levels({}) == ""
+
+
+@pytest.mark.parametrize(("value", "name"), [(3, "an int"), ({}, "a dict"), (None, "None")])
+def test_a_type_is_named_with_its_article(value, name):
+    assert name_type(value) == name
 
 
 def test_a_case_is_labelled_in_one_order():

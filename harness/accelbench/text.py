@@ -19,6 +19,16 @@ def hyphenate(name: str) -> str:
     return name.replace("_", "-")
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with its article, such as ``an int``."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def name_type(value: object) -> str:
+    """Return the type of a value with its article, such as ``a dict``; None is ``None``."""
+    return "None" if value is None else with_article(type(value).__name__)
+
+
 def cross(names: Iterable[str]) -> str:
     """Return techniques that are switched together, such as ``amp × memory-format``."""
     return " × ".join(map(hyphenate, names))

@@ -11,8 +11,10 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from accelbench import Program
 from accelbench.core import Setting
+from accelbench.errors import BadInput
 from accelbench.explain.parts import build_without
 from accelbench.explain.torch_profile import profile_program
+from accelbench.explain.torch_program import AblationBuilder
 from accelbench.workloads.torch.training_loop import TrainOptions
 
 CALLS: Counter[str] = Counter()
@@ -195,3 +197,11 @@ def test_the_profile_counts_the_operations_of_products() -> None:
     assert product.operations == 4 * 2 * 8 * 4 * 2  # batches, multiply and add, rows, inputs, outputs
     assert product.moved_bytes
     assert product.precision == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"), [(3, "returned an int;"), ("text", "returned a str;"), (None, "returned None;")]
+)
+def test_what_is_no_program_is_named_with_its_article(found, words):
+    with pytest.raises(BadInput, match=words):
+        AblationBuilder(lambda: found, frozenset({"input"}))()

@@ -112,7 +112,7 @@ def test_the_example_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"techniques": {"form": ("a", "b", "c"), "b": (1, 2)}}, "got ('a', 'b', 'c')"),
         ({"techniques": {"form": 5, "b": (1, 2)}}, "technique 'form' needs two different levels, off and on; got 5"),
         ({"build": 3}, "build is not callable, got 3"),
-        ({"build": lambda **_: 3}, "build returned a int for {'form': 'loop', 'rounds': 4000}"),
+        ({"build": lambda **_: 3}, "build returned an int for {'form': 'loop', 'rounds': 4000}"),
         ({"items": lambda **_: 0}, "items must be above 0, got 0"),
         ({"budget_s": 0}, "budget_s must be above 0 and finite, got 0"),
         ({"framework": "jax"}, "unknown framework 'jax'"),

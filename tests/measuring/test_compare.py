@@ -205,7 +205,7 @@ def test_arms_whose_preparation_takes_long_are_built_once_and_a_warning_names_th
 
 
 def test_an_arm_that_is_rebuilt_must_return_a_callable() -> None:
-    with pytest.raises(BadInput, match="arm 'two' returned a int; with rebuild, expected a function without arguments"):
+    with pytest.raises(BadInput, match="arm 'two' returned an int; with rebuild, expected a function"):
         accelbench.compare({"one": lambda: lambda: 1, "two": lambda: 2}, rebuild=True)
 
 
@@ -239,7 +239,7 @@ UNKNOWN = Unknown()
     ("returned", "why"),
     [
         (random.random, "the baseline's output differs from call to call, as where it draws random numbers"),
-        (UNKNOWN, "the step returned a Unknown, which cannot be checked"),
+        (UNKNOWN, "the step returned an Unknown, which cannot be checked"),
     ],
     ids=["random", "unknown"],
 )
@@ -350,8 +350,8 @@ def test_a_result_shows_itself_as_a_table(clock: FakeClock) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ({"arms": {}}, "got 0 arm"),
-        ({"arms": {"one": walk}}, "give at least two"),
+        ({"arms": {}}, "got 0 arms;"),
+        ({"arms": {"one": walk}}, "got 1 arm; give at least two"),
         ({"baseline": "three"}, "baseline 'three' is not among the arms; expected one of: 'one', 'two'"),
         ({"items": {"three": 2}}, "items names 'three'"),
         ({"items": {"one": 0}}, "items of 'one' must be above 0 and finite, got 0"),

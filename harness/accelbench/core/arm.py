@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelbench.errors import BadInput
 from accelbench.schema.reasons import Reason, reason
+from accelbench.text import name_type
 
 if TYPE_CHECKING:  # every pytest session imports this module, and most measure nothing
     import numpy as np
@@ -163,8 +164,8 @@ class Arm:
         """
         step = prepare()
         if not callable(step):
-            given = type(step).__name__
-            raise BadInput(f"arm {name!r} returned a {given}; with rebuild, expected a function without arguments")
+            given = name_type(step)
+            raise BadInput(f"arm {name!r} returned {given}; with rebuild, expected a function without arguments")
         return cls(step=step, items=items)
 
     def inside(self, context: Callable[..., AbstractContextManager[Any]], *args: Any) -> Arm:

@@ -21,6 +21,7 @@ import torch
 from accelbench.core import Arm, Program, Setting
 from accelbench.core.technique import PACKAGE
 from accelbench.errors import BadInput
+from accelbench.text import name_type
 from accelbench.workloads.torch.batch import map_parts
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.user_program import train_program
@@ -74,7 +75,7 @@ class AblationBuilder:
         """
         program = self.build()
         if not isinstance(program, Program):
-            raise BadInput(f"the function returned a {type(program).__name__}; expected an accelbench.Program")
+            raise BadInput(f"the function returned {name_type(program)}; expected an accelbench.Program")
         if "float64" in self.burdens:
             program.model.float()
             torch.set_default_dtype(torch.float32)

@@ -21,6 +21,7 @@ from numpy.lib.array_utils import byte_bounds
 from accelbench.core.verification import LARGEST_INTEGER
 from accelbench.errors import BadInput, LazyOutput
 from accelbench.frameworks.tree import stored_leaves
+from accelbench.text import name_type
 
 Index = int | tuple[()]  # of an item along the first axis; () if an array has no axes
 
@@ -147,7 +148,7 @@ def put(array: Any, index: Index, values: Any) -> Any:
 def _to_numpy(part: Any, to_numpy: Callable[[Any], np.ndarray], own: tuple[type, ...]) -> np.ndarray:
     if part.__class__ is not type(part):
         raise LazyOutput(
-            f"the step returned a {type(part).__name__} that calls itself a {part.__class__.__name__}, and may compute "
+            f"the step returned {name_type(part)} that calls itself a {part.__class__.__name__}, and may compute "
             f"its values only when it is read, after the clock has stopped; {_REMEDY}"
         )
     if isinstance(part, own):
@@ -170,7 +171,7 @@ def _to_numpy(part: Any, to_numpy: Callable[[Any], np.ndarray], own: tuple[type,
         return _object(str.__str__(part) if isinstance(part, str) else bytes(part))
     if any(not _PROMISES.isdisjoint(vars(base)) for base in type(part).__mro__):
         raise LazyOutput(
-            f"the step returned a {type(part).__name__}, which may compute its values only when it is read, after the "
+            f"the step returned {name_type(part)}, which may compute its values only when it is read, after the "
             f"clock has stopped; {_REMEDY}"
         )
     raise BadInput(_uncheckable(part))
@@ -240,7 +241,7 @@ def _of_objects(array: np.ndarray) -> np.ndarray:
 
 
 def _uncheckable(part: Any) -> str:
-    return f"the step returned a {type(part).__name__}, which cannot be checked; {_REMEDY}"
+    return f"the step returned {name_type(part)}, which cannot be checked; {_REMEDY}"
 
 
 def configuration() -> dict[str, str]:

@@ -19,6 +19,7 @@ from accelbench.frameworks import host
 from accelbench.frameworks.cuda_driver import open_gpus
 from accelbench.frameworks.host import ArrayInfo, ArrayMemory, Index
 from accelbench.frameworks.protocol import FASTEST_CLOCK_HZ, FLUSH_TIMES, Device, DeviceSpan, Framework, Switch
+from accelbench.text import name_type
 
 # The CUDA calls that start work, as the profiler names them. With CUDA 12.6 to 13.0 the profiler loses the first
 # kernels of a session, one more in each (https://github.com/pytorch/pytorch/issues/192021), but not the calls. A
@@ -336,7 +337,7 @@ def _to_numpy(leaf: torch.Tensor) -> np.ndarray:
             return _numpy_of(torch.Tensor.detach(leaf))
     if not is_nested:
         raise LazyOutput(
-            f"the step returned a {type(leaf).__name__}, a tensor that may compute its values only when it is read, "
+            f"the step returned {name_type(leaf)}, a tensor that may compute its values only when it is read, "
             "after the clock has stopped; return a plain tensor"
         )
     return _numpy_of(torch.nested.to_padded_tensor(leaf.detach(), 0))

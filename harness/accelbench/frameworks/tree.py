@@ -14,6 +14,7 @@ import numpy as np
 
 from accelbench.core import DeferredOutput
 from accelbench.errors import LazyOutput
+from accelbench.text import name_type
 
 _EMPTY: dict[Any, Any] = {}
 _VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))  # no other type derives from these
@@ -220,7 +221,7 @@ def _stored_field(value: Any, name: str) -> Any:
     if isinstance(getattr(type(value), name, None), MemberDescriptorType):  # a slot
         return getattr(value, name)
     raise LazyOutput(
-        f"the step returned a {type(value).__name__} whose {name} may be computed only when it is read, after the "
+        f"the step returned {name_type(value)} whose {name} may be computed only when it is read, after the "
         "clock has stopped; return an array, a number, or a tuple or mapping of these"
     )
 

@@ -26,8 +26,8 @@ _ROUNDS = 5  # of median polish; it hardly moves after the second
 class TimeParts:
     """Logarithms of times with a column per run; only the differences between runs are meaningful.
 
-    ``machine`` is what all workloads share, NaN in a run of too few workloads. ``workloads`` and ``candidates``, indexed by framework and workload, are
-    the parts of a workload's baselines and of its candidates beyond the machine's.
+    ``machine`` is what all workloads share, NaN in a run of too few. ``workloads`` and ``candidates``, indexed by
+    framework and workload, are the parts of a workload's baselines and of its candidates beyond the machine's.
     """
 
     machine: pd.Series[float]

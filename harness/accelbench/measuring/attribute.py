@@ -15,7 +15,7 @@ from accelbench.errors import BadInput
 from accelbench.measuring.callables import require_callable
 from accelbench.measuring.compare import measure_callables, require_valid_numbers
 from accelbench.measuring.statistics import in_order
-from accelbench.text import format_levels
+from accelbench.text import format_levels, name_type
 
 
 def attribute(
@@ -86,7 +86,7 @@ def _combination(
 ) -> Arm:
     step = build(**levels)
     if not callable(step):
-        raise BadInput(f"build returned a {type(step).__name__} for {levels}; expected a function without arguments")
+        raise BadInput(f"build returned {name_type(step)} for {levels}; expected a function without arguments")
     require_callable(step, f"what build returned for {levels}")
     count = items(**levels) if items else 1
     if not count > 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 from accelbench.errors import BadInput
 from accelbench.frameworks.tree import tree_leaves
-from accelbench.text import join_names
+from accelbench.text import join_names, name_type, with_article
 
 _OWN_PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = ("site-packages", "dist-packages")
@@ -39,7 +39,7 @@ def require_mapping(arms: object, what: str, call: str) -> None:
         names = ["loop", "product"]
     example = ", ".join(f"{name!r}: {name}" for name in names)
     call = call.replace("…", f"{{{example}}}")
-    raise BadInput(f"{what} needs a mapping from names to functions, got a {type(arms).__name__}; as in {call}")
+    raise BadInput(f"{what} needs a mapping from names to functions, got {name_type(arms)}; as in {call}")
 
 
 def require_callable(step: Any, what: str, *, is_builder: bool = False) -> None:
@@ -111,14 +111,14 @@ def find_promise(output: Any) -> str | None:
 def _describe_promise(value: Any) -> str | None:
     kind = type(value).__name__
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
-        kind = "an async generator" if inspect.isasyncgen(value) else _with_article(kind)
+        kind = "an async generator" if inspect.isasyncgen(value) else with_article(kind)
         return f"{kind}, which computes nothing until it is awaited; wait for it inside, as with asyncio.run"
     if inspect.isgenerator(value):
         return "a generator, which computes nothing until it is read; return list(…) of it"
     if hasattr(type(value), "__next__"):
         return f"an iterator ({kind}), which computes nothing until it is read; return list(…) of it"
     if any(_has(value, *methods) for methods in _WORKING):
-        return f"{_with_article(kind)}, whose work may go on; wait for its end inside, and return the result"
+        return f"{with_article(kind)}, whose work may go on; wait for its end inside, and return the result"
     if _has(value, "block_until_ready"):
         library = type(value).__module__.partition(".")[0]
         return (
@@ -126,7 +126,7 @@ def _describe_promise(value: Any) -> str | None:
             "np.asarray(…) of it"
         )
     if getattr(value, "__dask_graph__", None) is not None or (kind.startswith("Lazy") and _has(value, "collect")):
-        return f"{_with_article(kind)}, which is computed later; compute it inside, and return the result"
+        return f"{with_article(kind)}, which is computed later; compute it inside, and return the result"
     if _has(value, "as_numpy_iterator", "batch"):
         return f"a pipeline ({kind}), which computes nothing until it is read; read it to the end inside"
     if isinstance(value, _FUNCTIONS):
@@ -136,10 +136,6 @@ def _describe_promise(value: Any) -> str | None:
 
 def _has(value: Any, *methods: str) -> bool:
     return all(callable(getattr(type(value), method, None)) for method in methods)
-
-
-def _with_article(kind: str) -> str:
-    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 
 
 def held_values(step: Any) -> Iterator[Any]:

@@ -419,7 +419,9 @@ def _check_arms(arms: Mapping[str, Callable[[], Any]], items: Mapping[str, float
     """Check what the arms are, without calling them."""
     require_mapping(arms, "compare", "compare(…)")
     if len(arms) < 2:
-        raise BadInput(f"compare needs a baseline and a candidate, got {len(arms)} arm(s); give at least two")
+        raise BadInput(
+            f"compare needs a baseline and a candidate, got {units.plural(len(arms), 'arm')}; give at least two"
+        )
     for name, step in arms.items():
         if not isinstance(name, str) or not name.strip():
             raise BadInput(f"an arm is named {name!r}; expected a text that is not empty")

@@ -177,7 +177,7 @@ def test_without_a_device_cupy_is_left_out_with_one_sentence() -> None:
     ("built", "sentence"),
     [
         (dict, "the function returned a dict; expected an accelbench.ArrayProgram"),
-        (with_changes(step=None), "the program's step is a NoneType; expected a function of xp and the arrays"),
+        (with_changes(step=None), "the program's step is None; expected a function of xp and the arrays"),
         (with_changes(arrays=np.ones(3)), "the program's arrays are a ndarray; expected a tuple of NumPy arrays"),
         (
             with_changes(arrays=(torch.ones(3), 1)),

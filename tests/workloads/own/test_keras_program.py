@@ -394,7 +394,7 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence() -> None:
     import keras
     import tensorflow as tf
 
-    with pytest.raises(BadInput, match="the function returned a int; expected an accelbench"):
+    with pytest.raises(BadInput, match="the function returned an int; expected an accelbench"):
         arm_of(lambda: 7)
     with pytest.raises(BadInput, match="the program's model is not compiled"):
         arm_of(on_arrays(model=keras.Sequential([keras.Input((6,))])))

@@ -179,9 +179,9 @@ def test_a_recorded_graph_leaves_the_losses_of_earlier_batches_alone(monkeypatch
 @pytest.mark.parametrize(
     ("built", "sentence"),
     [
-        (lambda: 7, "the function returned a int; expected an accelbench.Program"),
+        (lambda: 7, "the function returned an int; expected an accelbench.Program"),
         (with_changes(model=len), "the program's model is a builtin_function_or_method; expected a torch.nn.Module"),
-        (with_changes(loader=None), "the program's loader is a NoneType; expected a torch.utils.data.DataLoader"),
+        (with_changes(loader=None), "the program's loader is None; expected a torch.utils.data.DataLoader"),
     ],
 )
 def test_what_is_no_program_is_refused_in_a_sentence(built: Callable[[], Any], sentence: str) -> None:

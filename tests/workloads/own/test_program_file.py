@@ -168,7 +168,7 @@ def test_a_function_that_needs_arguments_or_returns_nothing_is_refused(tmp_path:
     with pytest.raises(BadInput, match=r"my_failing\.py:build_from needs path; expected a function without arguments"):
         find_user_workload(f"{tmp_path}/my_failing.py:build_from")
     mine, _ = find_user_workload(f"{tmp_path}/my_failing.py:build_nothing")
-    with pytest.raises(BadInput, match=r"returned a NoneType; expected an accelbench\.Program"):
+    with pytest.raises(BadInput, match=r"returned None; expected an accelbench\.Program"):
         mine.build(Setting())
 
 
@@ -221,7 +221,7 @@ def test_a_module_of_a_package_is_found_by_its_name_and_may_import_its_neighbour
     monkeypatch.chdir(tmp_path)
     for place in ("my_package.train:build", "my_package/train.py:build"):
         mine, _ = find_user_workload(place)
-        with pytest.raises(BadInput, match="loader is a NoneType"):  # so it was imported, and built
+        with pytest.raises(BadInput, match="loader is None"):  # so it was imported, and built
             mine.build(Setting())
 
 

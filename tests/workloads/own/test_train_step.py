@@ -395,12 +395,12 @@ def nothing(_: Program) -> Callable[[Any], None]:
             {"step": None, "train_step": nothing, "optimizer": None},
             "has a train_step and no optimizer; expected .* or op",
         ),
-        ({"step": None, "train_step": nothing}, "the program's train_step returned a NoneType; expected its loss"),
+        ({"step": None, "train_step": nothing}, "the program's train_step returned None; expected its loss"),
         (
             {"optimizer": lambda made: made.model.parameters()},
             "optimizer holds a generator; expected objects with state_d",
         ),
-        ({"state": [3]}, "the program's state holds a int; expected objects with state_dict and load_state_dict"),
+        ({"state": [3]}, "the program's state holds an int; expected objects with state_dict and load_state_dict"),
         ({"model": lambda _: nn.LazyLinear(3)}, "weights without a shape, .*; expected a model that has seen a batch"),
         (
             {"optimizer": lambda made: torch.optim.LBFGS(made.model.parameters())},

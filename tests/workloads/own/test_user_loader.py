@@ -247,7 +247,7 @@ def test_loader_processes_divide_a_stream_and_yield_as_many_batches() -> None:
 @pytest.mark.parametrize(
     ("loader", "sentence"),
     [
-        (7, "the program's loader is a int; expected a torch.utils.data.DataLoader, or anything that yields"),
+        (7, "the program's loader is an int; expected a torch.utils.data.DataLoader, or anything that yields"),
         (iter([torch.ones(2)]), "the program's loader is a list_iterator, which yields its batches once"),
     ],
 )

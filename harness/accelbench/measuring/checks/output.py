@@ -20,7 +20,7 @@ from accelbench.frameworks import Framework, host
 from accelbench.frameworks.host import ArrayInfo, Index
 from accelbench.frameworks.tree import stored_labels, stored_parts, tree_leaves, tree_map
 from accelbench.schema.reasons import Reason, reason
-from accelbench.text import join_names
+from accelbench.text import join_names, name_type
 
 
 def run(arm: Arm, framework: Framework, first_output: Any = None) -> Any:
@@ -156,7 +156,7 @@ def _find_other_names(output: Any, expected: Any) -> Reason | None:
     labels, others = stored_labels(output), stored_labels(expected)
     parts, expected_parts = stored_parts(output), stored_parts(expected)
     if ("keys" in labels) != ("keys" in others) and min(len(parts or ()), len(expected_parts or ())) > 1:
-        kinds = f"the output has a {type(output).__name__} where the baseline's has a {type(expected).__name__}"
+        kinds = f"the output has {name_type(output)} where the baseline's has {name_type(expected)}"
         return reason("message", message=f"{kinds}; return the same, since only keys say which value is which")
     for kind in labels.keys() & others.keys():
         if not _same_labels(kind, labels[kind], others[kind]):

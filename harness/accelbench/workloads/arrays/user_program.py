@@ -19,6 +19,7 @@ from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable, check_choice, check_positive
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.schema.reasons import describe_error, reason
+from accelbench.text import name_type
 from accelbench.units import plural
 from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
 
@@ -125,9 +126,9 @@ class _Steps:
 
 def _require_program(made: Any) -> ArrayProgram:
     if not isinstance(made, ArrayProgram):
-        raise BadInput(f"the function returned a {type(made).__name__}; expected an accelbench.ArrayProgram")
+        raise BadInput(f"the function returned {name_type(made)}; expected an accelbench.ArrayProgram")
     if not callable(made.step):
-        raise BadInput(f"the program's step is a {type(made.step).__name__}; expected a function of xp and the arrays")
+        raise BadInput(f"the program's step is {name_type(made.step)}; expected a function of xp and the arrays")
     if not isinstance(made.arrays, list | tuple):
         kind = type(made.arrays).__name__
         raise BadInput(f"the program's arrays are a {kind}; expected a tuple of NumPy arrays, as in arrays=(u, v)")

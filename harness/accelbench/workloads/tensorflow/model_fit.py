@@ -23,7 +23,7 @@ import tensorflow as tf
 from accelbench.core import KerasProgram
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
-from accelbench.text import join_names
+from accelbench.text import join_names, name_type
 from accelbench.workloads.tensorflow.fit_data import Taken, keep_in_memory, open_data
 from accelbench.workloads.tensorflow.iterators import HeldIterators
 from accelbench.workloads.tensorflow.training_step import InitialState
@@ -261,9 +261,9 @@ def _check(program: Any) -> KerasProgram:
         BadInput: it cannot.
     """
     if not isinstance(program, KerasProgram):
-        raise BadInput(f"the function returned a {type(program).__name__}; expected an accelbench.KerasProgram")
+        raise BadInput(f"the function returned {name_type(program)}; expected an accelbench.KerasProgram")
     if not isinstance(program.model, keras.Model):
-        raise BadInput(f"the program's model is a {type(program.model).__name__}; expected a keras.Model")
+        raise BadInput(f"the program's model is {name_type(program.model)}; expected a keras.Model")
     if program.learns and not program.model.compiled:
         raise BadInput("the program's model is not compiled; call model.compile(optimizer, loss), or pass learns=False")
     if unknown := sorted(program.fit.keys() - {*FIT_ARGUMENTS}):

@@ -18,6 +18,7 @@ from typing import Any
 from accelbench.core import Program
 from accelbench.core.workload import import_installed
 from accelbench.errors import BadInput, Unavailable
+from accelbench.text import name_type
 
 # What a loader passes on to another that reads the same data set.
 LOADER_OPTIONS = (
@@ -44,7 +45,7 @@ def from_trainer(trainer: Any) -> Program:
     transformers = import_installed("transformers", "transformers")
     import_installed("accelerate", "accelerate")  # without it, transformers has no trainer
     if not isinstance(trainer, transformers.Trainer):
-        raise BadInput(f"from_trainer got a {type(trainer).__name__}; expected a transformers.Trainer")
+        raise BadInput(f"from_trainer got {name_type(trainer)}; expected a transformers.Trainer")
     _require_one_device(max(trainer.args.world_size, trainer.args.n_gpu), "trainer")
     _prepare_trainer(trainer, transformers.TrainerCallback)
     args, accelerator = trainer.args, trainer.accelerator
@@ -114,7 +115,7 @@ def from_accelerate(
     """
     accelerate = import_installed("accelerate", "accelerate")
     if not isinstance(accelerator, accelerate.Accelerator):
-        raise BadInput(f"from_accelerate got a {type(accelerator).__name__}; expected an accelerate.Accelerator")
+        raise BadInput(f"from_accelerate got {name_type(accelerator)}; expected an accelerate.Accelerator")
     _require_one_device(accelerator.num_processes, "accelerator")
     parts = accelerator.gradient_accumulation_steps
 
@@ -365,7 +366,7 @@ def _lightning_of(module: Any) -> Any:
     for base in type(module).__mro__:
         if base.__name__ == "LightningModule" and base.__module__.endswith(".core.module"):
             return import_module(base.__module__.removesuffix(".core.module"))
-    raise BadInput(f"from_lightning got a {type(module).__name__}; expected a LightningModule")
+    raise BadInput(f"from_lightning got {name_type(module)}; expected a LightningModule")
 
 
 def _losses_recorder(callback: Any) -> Any:

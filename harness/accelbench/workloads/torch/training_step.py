@@ -26,6 +26,7 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 from accelbench.core import Program, Work
 from accelbench.errors import BadInput, Unavailable, check_choice
 from accelbench.frameworks.tree import tree_leaves, tree_map
+from accelbench.text import name_type
 from accelbench.workloads.torch.batch import items_in, map_parts, send_part, tensors_of
 from accelbench.workloads.torch.models import Problem, logits_of
 
@@ -544,7 +545,7 @@ def _check_program(program: Program) -> None:
     """
     if not isinstance(program.model, nn.Module):
         raise BadInput(
-            f"the program's model is a {type(program.model).__name__}; expected a torch.nn.Module, such as a "
+            f"the program's model is {name_type(program.model)}; expected a torch.nn.Module, such as a "
             "torch.nn.ModuleList of several models"
         )
     given = [name for name in ("step", "train_step") if getattr(program, name) is not None]
@@ -818,4 +819,4 @@ def _are_recipes(value: Any) -> bool:
 
 
 def _describe(value: Any) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"{name_type(value)}"

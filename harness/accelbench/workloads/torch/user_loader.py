@@ -24,6 +24,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Subset, TensorDataset, get_worker_info
 
 from accelbench.errors import BadInput
+from accelbench.text import name_type
 from accelbench.workloads.torch.batch import items_in, tensors_of
 
 PROBED_ITEMS = 8  # of the first batch, which show whether the data draw random numbers
@@ -94,7 +95,7 @@ class UserLoader:
     def objection(self, option: str) -> str | None:
         """Return why an option of a loader cannot be switched, None if it can."""
         if not self.is_data_loader:
-            return f"the program's loader is a {type(self.loader).__name__}, which has no {option} to switch"
+            return f"the program's loader is {name_type(self.loader)}, which has no {option} to switch"
         if option == "batch_size" and self.batch_size is None:
             if getattr(self.loader, "batch_sampler", None) is not None:
                 return "the program's own batch_sampler decides how many items a batch has"
@@ -604,9 +605,9 @@ def _require_iterable(loader: Any) -> None:
     try:
         first = iter(loader)
     except TypeError:
-        raise BadInput(f"the program's loader is a {type(loader).__name__}; {expected}") from None
+        raise BadInput(f"the program's loader is {name_type(loader)}; {expected}") from None
     if first is loader:
-        raise BadInput(f"the program's loader is a {type(loader).__name__}, which yields its batches once; {expected}")
+        raise BadInput(f"the program's loader is {name_type(loader)}, which yields its batches once; {expected}")
 
 
 def _length(sampler: Any) -> int | None:

@@ -14,6 +14,7 @@ from accelbench.core import Arm, Program, Setting, Workload
 from accelbench.core.technique import summary_of
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import Reason, reason
+from accelbench.text import name_type
 from accelbench.units import percent
 from accelbench.workloads.torch.training_loop import TorchTraining, TorchTrainingLoop, TrainOptions
 from accelbench.workloads.training import MOST_SPREAD, require_new_model
@@ -85,7 +86,7 @@ def train_program(build: Callable[[], Program], setting: Setting, options: Train
     if setting.only_check:
         stored["program"] = found
     if not isinstance(found, Program):
-        raise BadInput(f"the function returned a {type(found).__name__}; expected an accelbench.Program")
+        raise BadInput(f"the function returned {name_type(found)}; expected an accelbench.Program")
     own = UserLoader(found.loader, setting.seed)
     task = ProgramTask(found, setting.seed)
     if known is None:
