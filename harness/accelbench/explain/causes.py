@@ -152,7 +152,7 @@ TECHNIQUES_BY_BOUND: dict[str, dict[str, tuple[TechniqueLevel, ...]]] = {
 }
 
 
-# What is left of a cause's advice once these of its techniques were measured, and the program was not faster with them.
+# What is left of a cause's advice once these of its techniques were measured and made the program slower.
 LEFT_ADVICE: dict[str, dict[frozenset[str], str]] = {
     "input-bound": {frozenset({"workers"}): "decode less, or store what is decoded"},
     "transfer-bound": {
