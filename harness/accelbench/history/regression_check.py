@@ -63,6 +63,7 @@ MIN_RUNS = 5
 SPANS = {1: 1.0, 2: 0.5, 3: 0.4487, 5: 0.2868}
 _MAX_SPAN = max(SPANS)  # the rank test uses it too; the order of fewer runs says little
 _APART = 3.0  # standard errors, beyond which the newest run does not continue the runs right before it
+_NO_CHANGE = 1.0  # the chance of a span whose slow or fast runs have passed by the newest one
 _MIN_PAST = 50  # spans of the past from which an empirical null distribution is taken
 _TAIL_SHARE, _MIN_TAIL = 0.01, 10  # the share, and the least number, of these spans that make its tail
 _SURPRISE = 0.05  # chance of the furthest span of the past below which Student's t does not explain it
@@ -451,14 +452,15 @@ def _deviation_of_span(span: int, values: Matrix, roles: RunRoles, errors: Matri
     error = np.sqrt(SPANS[span] * own + spread.deviation**2 / np.maximum(runs, 1))
     min_runs = 1 if span == 1 else MIN_RUNS
     usable = present[-1] & (new.sum(axis=0) == span) & (runs >= min_runs) & (before.sum(axis=0) >= MIN_RUNS)
-    if span > 1:  # what has passed by the newest run is no change
-        others = column_medians(np.where(new[:-1], values[:-1], np.nan))
-        usable &= np.abs(values[-1] - others) <= _APART * np.sqrt(2 * own)
     inflation = variance_inflation((span, max(1, int(np.median(runs)))), mean_autocorrelation(past))
     chances = np.full(len(usable), np.nan)
     if usable.any():
         null = _past_deviations(past, spread, span)
         chances = np.where(usable, _chance(shift / error, spread, null, inflation), np.nan)
+    if span > 1:
+        others = column_medians(np.where(new[:-1], values[:-1], np.nan))
+        has_passed = np.abs(values[-1] - others) > _APART * np.sqrt(2 * own)
+        chances = np.where(usable & has_passed, _NO_CHANGE, chances)
     return {
         "shift": shift, "error": error, "centre": centre, "runs": runs, "p": chances,
         "known_runs": before.sum(axis=0), "first": first, "deviation": spread.deviation, "freedom": spread.freedom,
@@ -470,6 +472,7 @@ def _deviation_by_ranks(found: dict[str, Any], values: Matrix, roles: RunRoles, 
     new, before, _ = _split_runs(_MAX_SPAN, np.isfinite(values), roles)
     reference = roles.reference & before
     chance = rank_test(*(np.where(chosen, values, np.nan) for chosen in (new, reference)))
+    chance = np.where(found["p"] == _NO_CHANGE, _NO_CHANGE, chance)
     usual = _unusual_variance(errors, new, reference) <= found["deviation"] ** 2
     return {**found, "p": np.where(usual & np.isfinite(found["p"]), chance, np.nan)}
 
