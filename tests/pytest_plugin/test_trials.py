@@ -209,7 +209,7 @@ def test_walk(measure, pace):
         ('measure("walk", strid="long")', "*'strid', *; did you mean stride[?]"),
         (
             "measure(17)",
-            "*the workload is of type int; give measure a workload or the name of one, such as 'cnn-train'",
+            "*the workload is an int; give measure a workload or the name of one, such as 'cnn-train'",
         ),
         ('measure("walk", hills=[1])', "*option hills is a list; give a string, a number or a Boolean*"),
     ],

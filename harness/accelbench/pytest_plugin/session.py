@@ -45,7 +45,7 @@ from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import SCHEMA_VERSION, Environment, Outcome, Run, TrialRecord
 from accelbench.schema.storable import plain_name, require_storable
 from accelbench.sigint import stop_once
-from accelbench.text import format_case
+from accelbench.text import format_case, name_type
 from accelbench.units import plural
 
 if TYPE_CHECKING:  # loaded when the first trial is measured: most pytest sessions measure nothing
@@ -404,8 +404,7 @@ def parse_request(
             )
     if not isinstance(workload, str | Workload):
         raise BadInput(
-            f"the workload is of type {type(workload).__name__}; give measure a workload or the name of one, such as "
-            "'cnn-train'"
+            f"the workload is {name_type(workload)}; give measure a workload or the name of one, such as 'cnn-train'"
         )
     found = find_workload(workload) if isinstance(workload, str) else workload
     if trial.framework not in found.frameworks:
@@ -425,8 +424,8 @@ def parse_request(
             )
         if not isinstance(value, str | int | float | bool):
             raise BadInput(
-                f"option {name} is a {type(value).__name__}; give a string, a number or a Boolean, "
-                "which a result file can hold"
+                f"option {name} is {name_type(value)}; give a string, a number or a Boolean, which a result file "
+                "can hold"
             )
         require_storable(value, f"option {name}")
     for what in ("name", "unit", "summary"):
