@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelbench.advise.evaluate import Evaluator
+from accelbench.advise.time_limit import TimeLimit
 from accelbench.cli import main
 
 # A small training with a way of its own to move channels.
@@ -104,7 +105,23 @@ def test_a_program_of_ones_own_is_advised_with_settings_for_it(accelbench, tmp_p
     assert advice["settings"].get("memory_format") == own_way[advice["levels"]["memory_format"]]
 
 
-def test_a_budget_that_building_the_program_uses_up_is_one_line(accelbench, tmp_path):
+def test_a_budget_that_building_the_program_used_up_is_one_line(accelbench, tmp_path, monkeypatch):
+    class Over(TimeLimit):
+        def __enter__(self):
+            self.is_over = True
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("accelbench.advise.session.TimeLimit", Over)
+    (tmp_path / "sum_up.py").write_text(
+        "import numpy\nfrom accelbench import ArrayProgram\n\n"
+        "def build():\n    return ArrayProgram(step=lambda xp, x: x.sum(), arrays=(numpy.ones(9),))\n"
+    )
+    result = accelbench("sum_up.py:build", "--budget", "9s")
+    assert result.exit_code == 2
+    assert "Error: the budget of 9 s was over before there was an answer; give it more time" in result.stderr
+
+
+def test_a_program_that_is_built_for_longer_than_its_budget_is_not_waited_for(accelbench, tmp_path):
     (tmp_path / "slow.py").write_text(
         "import time, numpy, pathlib\nfrom accelbench import ArrayProgram\n\n"
         "def build() -> ArrayProgram:\n    time.sleep(20)\n    pathlib.Path('built').touch()\n"
@@ -113,7 +130,7 @@ def test_a_budget_that_building_the_program_uses_up_is_one_line(accelbench, tmp_
     result = accelbench("slow.py:build", "--budget", "2s")
     assert result.exit_code == 2
     assert "Error: the budget of 2 s was over before there was an answer; give it more time" in result.stderr
-    assert not (tmp_path / "built").exists()  # it was not waited for
+    assert not (tmp_path / "built").exists()
 
 
 @pytest.mark.slow

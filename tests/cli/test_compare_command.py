@@ -105,7 +105,7 @@ def test_machines_are_compared_by_what_carries_over(accelbench, results):
 
 
 def lone_runs(folder, *, visits: tuple[int, int] = (2, 2), commits: tuple[str, str] = ("", "")) -> list[str]:
-    """Save two runs of so many visits, of these commits, and return their paths."""
+    """Save two runs with these numbers of visits and these commits, and return their paths."""
     paths = [keep(folder, 1), keep(folder, 2)]
     for path, number, commit in zip(paths, visits, commits, strict=True):
         document = json.loads(path.read_text())

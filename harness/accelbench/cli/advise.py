@@ -75,8 +75,8 @@ def advise(
         budget_s=read_seconds(budget, "--budget"),
         limits=limits,
         deterministic=deterministic,
-        only=_techniques(only) if only is not None else (),
-        held=_held(held),
+        only=_parse_names(only) if only is not None else (),
+        held=_parse_assignments(held),
         max_batch=max_batch,
         seed=seed,
     )
@@ -87,18 +87,18 @@ def advise(
         raise click.Abort
 
 
-def _techniques(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     if not text.strip():
         raise BadInput("--only: no technique is named; for example --only amp,batch_size")
     return tuple(map(_name, text.split(",")))
 
 
-def _held(texts: tuple[str, ...]) -> dict[str, str]:
-    held: dict[str, str] = {}
+def _parse_assignments(texts: tuple[str, ...]) -> dict[str, str]:
+    values: dict[str, str] = {}
     for name, value in map(_pair, texts):
-        if held.setdefault(name, value) != value:
-            raise BadInput(f"--set: {name} cannot be both {held[name]} and {value}")
-    return held
+        if values.setdefault(name, value) != value:
+            raise BadInput(f"--set: {name} cannot be both {values[name]} and {value}")
+    return values
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -26,13 +26,7 @@ from accelbench.core import (
 )
 from accelbench.core.workload import Size
 from accelbench.errors import AccelbenchError, BadInput, Unavailable, place_of
-from accelbench.explain.causes import (
-    BOUND,
-    find_causes,
-    may_be_memory_bound,
-    plan_remedies,
-    withdraw_slower,
-)
+from accelbench.explain.causes import BOUND, find_causes, may_be_memory_bound, plan_remedies, withdraw_slower
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
     ABLATION,

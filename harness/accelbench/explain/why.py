@@ -96,13 +96,13 @@ def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
     unseen = [name for name, profile in (("without it", before), ("with it", after)) if not profile.operators]
     if unseen:
         yield f"the profiler sees no operators {join_names(unseen)}"
-    said = []
-    is_same = reasons.measured.effect is not None and reasons.measured.effect.verdict == "same"
-    if saving and not is_same:
-        said.append(f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}")
-    if adding and before.operators and not is_same:
-        said.append(f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}")
-    yield from said if sum(each.added_s for each in saving + adding) < 0 else reversed(said)
+    if reasons.measured.effect is None or reasons.measured.effect.verdict != "same":
+        said = []
+        if saving:
+            said.append(f"by profile, it saves time in {list_some(map(_describe_change, saving), SHOWN)}")
+        if adding and before.operators:
+            said.append(f"by profile, it adds time in {list_some(map(_describe_change, adding), SHOWN)}")
+        yield from said if sum(each.added_s for each in saving + adding) < 0 else reversed(said)
     if gone:
         names = list_some([f"{each.name} ({seconds(each.before_s)})" for each in gone], SHOWN)
         yield f"operators that no longer run, or where the profiler does not look: {names}"
