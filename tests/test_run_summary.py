@@ -70,6 +70,13 @@ def test_effects_stand_by_verdict_with_the_recipe_of_what_pays_and_what_would_de
     ]
 
 
+def test_the_mark_of_a_doubtful_effect_is_explained_below() -> None:
+    of_a, of_b = switched("a", PAYS, flags=[reason("message", message="a doubt")]), switched("b", PAYS)
+    marked = [line for line in texts([of_a, of_b]) if "†" in line]
+    assert ["a on" in line for line in marked] == [True, False]
+    assert marked[-1] == "1 doubtful arm (†): a doubt"
+
+
 def test_the_surest_gain_with_something_to_write_comes_first() -> None:
     trials = [
         switched("unwritten", effect(9.0, 8.0, 10.0, "faster")),

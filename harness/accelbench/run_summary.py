@@ -16,7 +16,7 @@ from accelbench.certainty import rank, remarks_on_certainty, times_the_pairs, wh
 from accelbench.price import describe_price_of
 from accelbench.schema.reasons import Reason, describe, group
 from accelbench.schema.result import AS_IS, ArmRecord, Effect, TrialRecord, Verdict
-from accelbench.schema.verdict import GLYPHS
+from accelbench.schema.verdict import DOUBTFUL, GLYPHS
 from accelbench.text import format_case, format_levels, join_names, list_some
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
@@ -30,7 +30,6 @@ COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "", "
 # How many lines are shown at most. With headings and the rest, the summary of a run has at most 40.
 MOST_LINES: dict[Verdict, int] = {"faster": 13, "slower": 4, "undecided": 4}
 MOST_SAME, MOST_REASONS = 3, 5
-DOUBTFUL = " †"
 NEW_LINE = " ⏎ "
 LONGEST_RECIPE = 120  # characters; the page shows all of it
 GAP, INDENT = 2, 4  # characters between columns, and before what belongs to the line above
@@ -103,9 +102,10 @@ def summary_lines(
         f"{units.plural(len(alike), 'arm')} {outcome}: {describe(alike)}" for alike, outcome in unmeasured(trials)
     ]
     if not rehearsed:
-        flags = (flag for trial in trials for arm in trial.arms for flag in arm.flags)
-        reasons += _count_reasons("doubtful arm", flags)
-        reasons += _count_reasons("trial", (remark for trial in trials for remark in trial.remarks))
+        flags = group(flag for trial in trials for arm in trial.arms for flag in arm.flags)
+        reasons += [f"{units.plural(len(alike), 'doubtful arm')} ({DOUBTFUL}): {describe(alike)}" for alike in flags]
+        remarks = group(remark for trial in trials for remark in trial.remarks)
+        reasons += [f"{units.plural(len(alike), 'trial')}: {describe(alike)}" for alike in remarks]
     shown = reasons if verbose or len(reasons) <= MOST_REASONS + 1 else reasons[:MOST_REASONS]
     yield from map(Line, shown)
     if len(reasons) > len(shown):
@@ -188,7 +188,7 @@ def _cells(found: _Found, *, with_framework: bool) -> tuple[str, ...]:
     return (
         f"{GLYPHS[effect.verdict]} {format_levels(found.switched)}",
         case_of(trial) + (f" ({trial.framework})" if with_framework else ""),
-        units.speedup(effect.speedup) + (DOUBTFUL if found.is_doubtful else ""),
+        units.speedup(effect.speedup) + (f" {DOUBTFUL}" if found.is_doubtful else ""),
         _interval(effect),
     )
 
@@ -298,9 +298,3 @@ def _counts(trials: list[TrialRecord]) -> Iterator[Line]:
         each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         decided = f"{total - counts['undecided']} decided"
         yield Line(f"{units.plural(len(trials), 'trial')}, {units.plural(total, 'comparison')}, {decided}: {each}")
-
-
-def _count_reasons(of: str, reasons: Iterable[Reason]) -> Iterator[str]:
-    """Yield each group of reasons that differ only in numbers, with its size."""
-    for alike in group(reasons):
-        yield f"{units.plural(len(alike), of)}: {describe(alike)}"

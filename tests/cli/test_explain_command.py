@@ -33,6 +33,7 @@ def accelbench(tmp_path, monkeypatch):
         ([f"{EXAMPLES}/my_train.py:build", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
         (["heat", "--budget", ""], "--budget: '' is not a time such as 60s, 5m or 1h"),
         (["heat", "--predict", "--technique", "threads=1"], "leave out one of both"),
+        (["heat", "--predict", "--budget", "1m"], "--predict takes one profile and no budget; leave out --budget"),
         (["heat", "--predict", "--price", "3"], "--predict says nothing of money; leave out --price"),
         (["heat", "--predict", "--format", "markdown"], "--predict has no Markdown; choose --format text or json"),
         (["heat", "--technique", "threads=1", "--price", "3"], "--technique says nothing of money; leave out --price"),

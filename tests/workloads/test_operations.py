@@ -70,6 +70,11 @@ def test_a_chain_of_operations_is_about_the_accelerator() -> None:
         find_workload("operation-chain").build(Setting())
 
 
+def test_a_device_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(Unavailable, match=r"torch .* sees no nowhere; it sees cpu"):
+        find_workload("operation-chain").build(Setting(), device="nowhere")
+
+
 def test_intermediates_at_an_unknown_place_are_refused() -> None:
     with pytest.raises(BadInput, match="'elsewhere'; expected one of: resident, round-trip"):
         find_workload("operation-chain").build(Setting(), intermediates="elsewhere")

@@ -111,6 +111,8 @@ def explain(
         if wanted == "markdown":
             raise BadInput(f"{asked} has no Markdown; choose --format text or json")
     if predict:
+        if budget is not None:
+            raise BadInput("--predict takes one profile and no budget; leave out --budget")
         predictions = predict_speedups(request)
         bounds = (each.at_most if math.isfinite(each.at_most) else None for each in predictions)
         written = [asdict(each) | {"at_most": bound} for each, bound in zip(predictions, bounds, strict=True)]

@@ -21,6 +21,7 @@ from accelbench.results.certificates import MachineCertificates
 from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
 from accelbench.schema.run_explanation import list_predictions, list_reasons
+from accelbench.schema.verdict import DOUBTFUL
 from accelbench.text import format_baseline, format_case, format_place, join_sentences
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 _MOST_PAYING, _MOST_SLOWING, _MOST_BOTTLENECKS, _MOST_BUNDLES = 12, 6, 4, 4
 _MOST_LADDERS, _MOST_RUNGS = 4, 12
 _MOST_REASONS, _MOST_SENTENCES = 5, 2
-
-
-_DOUBTFUL = " †"  # behind the speedup of an effect about which the page has a doubt
 
 
 def as_markdown(
@@ -78,7 +76,7 @@ def _summarize(findings: Findings, label: str, certificates: MachineCertificates
         paying=tables[0],
         slowing=tables[1],
         recipes=[_recipe(row) for row in surest["faster"][:_MOST_PAYING] if row["recipe"]],
-        has_doubts=any(cell.endswith(_DOUBTFUL) for rows in tables for cells in rows for cell in cells),
+        has_doubts=any(cell.endswith(DOUBTFUL) for rows in tables for cells in rows for cell in cells),
         accuracies=[
             f"{format_place(each.workload, each.framework, each.held)}: {each.sentence}"
             for each in findings.times_to_accuracy
@@ -139,7 +137,7 @@ def _cells(row: Row) -> list[str]:
         row["level"],
         format_baseline(row["baseline_levels"], named=False),
         format_place(row["workload"], row["framework"], case),
-        _ratio(row, "speedup") + (_DOUBTFUL if row["flags"] or row["baseline_flags"] else ""),
+        _ratio(row, "speedup") + (f" {DOUBTFUL}" if row["flags"] or row["baseline_flags"] else ""),
         describe_price(row),
     ]
 

@@ -7,6 +7,7 @@ import math
 from accelbench.schema.result import Verdict
 
 GLYPHS: dict[str, str] = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
+DOUBTFUL = "†"  # behind the speedup of an effect one of whose arms is doubtful
 
 NEGLIGIBLE = 0.05  # an effect within this fraction of 1 is worth no change of a program
 

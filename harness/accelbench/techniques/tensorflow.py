@@ -89,7 +89,7 @@ def xla(build: Build, level: str) -> Arm:
     group="compilation",
     kind="sweep",
     levels=("1", "8", "32"),
-    snippet={"*": "model.compile(optimizer, loss, steps_per_execution={level})"},
+    snippet={"*": "model.compile(optimizer, loss, steps_per_execution={level})  # callbacks: every {level} batches"},
 )
 def steps_per_execution(build: Build, level: str) -> Arm:
     """How many batches Model.fit learns from in one call of its graph, before callbacks run again."""

@@ -11,10 +11,18 @@ from accelbench.schema.reasons import reason
 
 
 def choose(name: str | None) -> Any:
-    """Return the device of that name; without one the accelerator, or the CPU where there is none."""
-    if name is not None:
-        return torch.device(name)
-    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    """Return the device of that name; without one the accelerator, or the CPU where there is none.
+
+    Raises:
+        Unavailable: there is no such device.
+    """
+    found = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    if name is None:
+        return found
+    kinds = list(dict.fromkeys(("cpu", found.type)))
+    if name.partition(":")[0] not in kinds:
+        raise Unavailable(f"torch {torch.__version__} sees no {name}; it sees {', '.join(kinds)}")
+    return torch.device(name)
 
 
 def label(device: Any) -> str:
