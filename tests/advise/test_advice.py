@@ -184,9 +184,13 @@ def test_a_baseline_that_never_met_the_advised_one_is_said_so():
     assert "nothing switched: not timed beside the advised one, for want of time; a longer --budget may" in text
 
 
-def test_what_pays_and_was_not_tried_together_is_named():
-    said = "Not tried together, though each pays: amp bf16, batch-size 64.\nA longer --budget tries them together."
-    assert said in as_text(replace(OVER_PROGRAM, untried_together={"amp": "bf16", "batch_size": "64"}))
+def test_what_pays_and_was_not_tried_together_is_named_with_the_budget_that_would_try_it():
+    said = (
+        "Not tried together, though each pays: amp bf16, batch-size 64.\n"
+        "--budget 3m would try them together, by estimate."
+    )
+    open_together = replace(OVER_PROGRAM, untried_together={"amp": "bf16", "batch_size": "64"}, together_s=121.0)
+    assert said in as_text(open_together)
     assert "Not tried together" not in as_text(OVER_PROGRAM)
 
 

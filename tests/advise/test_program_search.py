@@ -447,6 +447,10 @@ def test_techniques_that_pay_and_for_which_there_is_no_time_together_are_found()
     search = search_two(40.0, 0.2)
     assert TWO.changes(search.run()) == {"batch_size": "64"}
     assert search.find_untried_together() == {"batch_size": "64", "amp": "bf16"}
+    enough = search_two(search.predict_budget_together_s(), 0.2)
+    enough.run()
+    assert search.budget_s < enough.budget_s < 3 * search.budget_s
+    assert enough.find_untried_together() == {}
 
 
 def test_what_breaks_a_limit_is_not_among_what_was_not_tried_together():

@@ -60,6 +60,7 @@ class Advice:
         tried: every configuration that was tried, the fastest first.
         untried: the levels for which there was no time, by technique.
         untried_together: the techniques of a user's program that pay, if no two of them were tried together.
+        together_s: a budget in which they would be, by estimate; None if there are none.
         left_out: techniques, or levels of them, with the reason.
         longest_s: what the longest trial took.
         longest: what its last configuration switched.
@@ -94,6 +95,7 @@ class Advice:
     interrupted: bool = False
     untried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     untried_together: Levels = field(default_factory=dict)
+    together_s: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     over: str = "the baseline"
     alone: tuple[Alone, ...] = ()
@@ -156,6 +158,7 @@ def build_advice(
         interrupted=search.interrupted,
         untried=_untried_levels(search),
         untried_together=search.find_untried_together() if isinstance(search, ProgramSearch) else {},
+        together_s=search.predict_budget_together_s() if isinstance(search, ProgramSearch) else None,
         left_out={
             each.technique if level == "*" else f"{each.technique} {level}": reason
             for each in applicable
@@ -171,9 +174,14 @@ def build_advice(
 
 
 def _enough_s(alone: Iterable[Alone], budget_s: float) -> float | None:
-    """Return the budget in whole minutes in which what is open would be decided, None if nothing is."""
+    """Return the budget in which what is open would be decided, by estimate; None if nothing is."""
     needed_s = sum(each.needed_s for each in alone if each.needed_s is not None and not each.is_unlikely)
-    return 60.0 * math.ceil((budget_s + needed_s / ALONE_SHARE) / 60) if needed_s else None
+    return budget_s + needed_s / ALONE_SHARE if needed_s else None
+
+
+def _in_minutes(budget_s: float) -> str:
+    """Return a budget in whole minutes, as ``--budget`` takes it."""
+    return f"{math.ceil(budget_s / 60)}m"
 
 
 def _list_tried(search: Search, best: Configuration) -> tuple[TriedConfiguration, ...]:
@@ -303,7 +311,7 @@ def _open(advice: Advice) -> Iterator[str]:
         yield f"No time for: {likely}."
     if advice.enough_s is not None:
         what = " and ".join(filter(None, ("try these" if likely else "", "decide the rest" if undecided else "")))
-        yield f"--budget {round(advice.enough_s / 60)}m would {what}, by estimate."
+        yield f"--budget {_in_minutes(advice.enough_s)} would {what}, by estimate."
     if unlikely:
         yield f"Not tried, since they seldom pay: {unlikely}."
     if advice.is_cut_short:
@@ -320,7 +328,8 @@ def _names(alone: Iterable[Alone]) -> str:
 def _together(advice: Advice) -> Iterator[str]:
     if advice.untried_together:
         yield f"Not tried together, though each pays: {format_levels(advice.untried_together)}."
-        yield "A longer --budget tries them together."
+    if advice.together_s is not None:
+        yield f"--budget {_in_minutes(advice.together_s)} would try them together, by estimate."
     several = [each for each in advice.tried if len(each.changes) > 1]
     if several:
         yield "Together:"

@@ -216,15 +216,26 @@ class ProgramSearch(Search):
 
     def find_untried_together(self) -> Levels:
         """Return the techniques that pay and keep the limits, if no two were tried together; none if fewer than two."""
+        together = self._find_untried_together()
+        return self.space.changes(together) if together else {}
+
+    def predict_budget_together_s(self) -> float | None:
+        """Return a budget in which these would be tried together, by estimate; None if there are none."""
+        together = self._find_untried_together()
+        if not together:
+            return None
+        needed_s = self._predict_s([together], self._least_look_s([together]))
+        return max((self.budget.spent_s + needed_s) / TOGETHER_SHARE, needed_s / (TOGETHER_SHARE - AGAIN_SHARE))
+
+    def _find_untried_together(self) -> Configuration | None:
         looks, observations = self.observations.first_looks, self.observations
         if any(len(self.space.changes(each)) > 1 for each in looks):
-            return {}
+            return None
         out = observations.failed if self.find_objection is None else observations.eliminated
         allowed = (each for each in self.space.alone() if each in looks and each not in out)
         paying = [each for each in allowed if self._keeps_limits(each) and self._describe(each).pays]
         together = self.space.combine(sorted(paying, key=observations.estimate, reverse=True))
-        changes = self.space.changes(together)
-        return changes if len(changes) > 1 else {}
+        return together if len(self.space.changes(together)) > 1 else None
 
     def _place(self, configuration: Configuration) -> tuple[int, int]:
         (place,) = (place for place, level in enumerate(configuration) if level != self.space.baseline[place])
