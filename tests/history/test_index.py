@@ -88,6 +88,21 @@ def test_another_run_costs_reading_that_run(results, opened):
     assert opened == ["0004_run.json"]
 
 
+@pytest.mark.parametrize("kept", [1, 3])
+def test_a_run_without_any_effect_joins_runs_with_effects_and_they_join_it(results, kept):
+    lost = run(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, outcome="wrong-output", reason="wrong")))
+    save(lost, results / "m" / f"{kept:04}_run.json", taken=day(kept))
+    for number in {1, 2, 3} - {kept}:
+        (results / "m" / f"{number:04}_run.json").rename(results.parent / f"{number}")
+    load_history(results)
+    for number in {1, 2, 3} - {kept}:
+        (results.parent / f"{number}").rename(results / "m" / f"{number:04}_run.json")
+    joined = load_history(results)
+    assert joined.runs["number"].tolist() == [1, 2, 3]
+    assert joined.unmeasured["run"].str[-8:].tolist() == [f"{kept:04}_run"]
+    assert joined.observations["verdict"].dropna().tolist() == ["faster", "faster"]
+
+
 def test_a_changed_file_is_read_again_and_a_deleted_one_forgotten(results):
     load_history(results)
     save(measured(7.25), results / "m" / "0001_run.json", taken=day(1))

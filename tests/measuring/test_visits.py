@@ -92,6 +92,23 @@ def test_earlier_runs_of_the_same_code_join_and_what_this_run_alone_shows_is_sti
     assert among.of_this_run == pytest.approx(alone.of_this_run, abs=1e-5)
 
 
+def test_a_change_of_code_does_not_hide_itself_behind_the_runs_before_it() -> None:
+    results = [repetition(each) for each in (0.7, 0.72, 0.71)]
+    alone = joined(results).arms[1].effect
+    changed = joined(results, earlier=[1.87, 1.9, 1.85, 1.88, 1.86]).arms[1].effect
+    near = joined(results, earlier=[0.73, 0.69, 0.72, 0.75, 0.7]).arms[1].effect
+    assert alone is not None and changed is not None and near is not None
+    assert (changed.low, changed.upper, changed.earlier_runs) == (alone.low, alone.upper, 0)
+    assert near.upper - near.low > alone.upper - alone.low
+    assert near.earlier_runs == 5
+
+
+def test_two_earlier_runs_that_differ_do_not_show_that_the_code_has_changed() -> None:
+    moved = joined([repetition(0.7)], earlier=[0.9, 1.1]).arms[1].effect
+    assert moved is not None
+    assert moved.earlier_runs == 2
+
+
 def with_copies(result: TrialResult, copies: int) -> TrialResult:
     """Return the trial with its candidate as often as that, at levels of their own."""
     baseline, candidate = result.arms

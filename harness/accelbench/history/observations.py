@@ -149,8 +149,13 @@ def join_observations(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     if not filled:
         return _set_types(pd.DataFrame(columns=[*TEXTS, *KINDS]))
     numbers = pd.concat([table[[*KINDS]] for table in filled], ignore_index=True)
-    texts = {name: _without_unused(union_categoricals([table[name] for table in filled])) for name in TEXTS}
+    texts = {name: _without_unused(union_categoricals([_of_texts(table[name]) for table in filled])) for name in TEXTS}
     return numbers.assign(**texts)[filled[0].columns]
+
+
+def _of_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a categorical whose categories are texts also where there are none, as those of its other tables are."""
+    return column if len(column.cat.categories) else column.cat.set_categories(pd.Index([], dtype=str))
 
 
 def _without_unused(texts: pd.Categorical) -> pd.Categorical:

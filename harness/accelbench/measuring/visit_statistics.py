@@ -92,20 +92,22 @@ def prior_of_effects(effects: Sequence[tuple[Sequence[VisitPairs], Sequence[floa
     )
 
 
-def join_runs(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Prior) -> Sequence[float]:
-    """Return the log speedups of the earlier runs that a run joins: none where it lies apart from them.
+def lies_apart(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Prior) -> bool:
+    """Return whether a run is unlike the earlier ones, of which there is at least one.
 
-    Whether it does is judged by what the run's visits, the earlier runs among themselves and other effects show, so
-    that a change does not hide itself by its own variance.
+    This is judged by what the run's visits, the earlier runs among themselves and other effects show, so that a change
+    does not hide itself by its own variance.
     """
-    if not earlier:
-        return ()
     medians = [visit.median for visit in visits]
     known = _variance_between(medians, each_of=len(medians)), _variance_between(earlier)
     variance = prior.moderate(*known, visits=len(medians), within=variance_within(visits))
     of_distance = replace(variance, value=variance.value * (1 + 1 / len(earlier)))
-    is_apart = abs(statistics.fmean(medians) - statistics.fmean(earlier)) > _spread(of_distance).reach(1, APART)
-    return () if is_apart else earlier
+    return abs(statistics.fmean(medians) - statistics.fmean(earlier)) > _spread(of_distance).reach(1, APART)
+
+
+def join_runs(visits: Sequence[VisitPairs], earlier: Sequence[float], prior: Prior) -> Sequence[float]:
+    """Return the log speedups of the earlier runs that a run joins: none where it lies apart from them."""
+    return () if not earlier or lies_apart(visits, earlier, prior) else earlier
 
 
 def judge_visits(

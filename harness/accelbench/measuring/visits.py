@@ -17,7 +17,14 @@ import numpy as np
 from accelbench.core import Contrast, Plan, Trial
 from accelbench.measuring.statistics import Judgement, effect_of, timing_across
 from accelbench.measuring.trial_result import Pairs, TrialResult
-from accelbench.measuring.visit_statistics import ENOUGH_RUNS, VisitPairs, join_runs, judge_visits, prior_of_effects
+from accelbench.measuring.visit_statistics import (
+    ENOUGH_RUNS,
+    VisitPairs,
+    join_runs,
+    judge_visits,
+    lies_apart,
+    prior_of_effects,
+)
 from accelbench.moderated_variance import Prior
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import ArmRecord, Effect, Outcome, Verdict, Visit, VisitEffect
@@ -32,9 +39,14 @@ class EarlierSpeedups:
     by_contrast: Mapping[Contrast, Sequence[float]] = field(default_factory=dict)
     of_same_code: bool = False
 
-    def of(self, contrast: Contrast) -> Sequence[float]:
-        """Return the log speedups of a contrast."""
-        return self.by_contrast.get(contrast, ())
+    def of(self, contrast: Contrast, by_visit: Mapping[int, VisitPairs]) -> Sequence[float]:
+        """Return the log speedups that say how much a contrast moves from run to run.
+
+        Runs that may have measured other code say nothing of it if this run lies apart from them.
+        """
+        found = self.by_contrast.get(contrast, ())
+        is_other = found and not self.of_same_code and lies_apart(list(by_visit.values()), found, Prior())
+        return () if is_other else found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +125,7 @@ def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) 
     """Return the prior that the effects of these trials give, each with its earlier runs."""
     return prior_of_effects(
         [
-            (list(by_visit.values()), earlier.of(contrast))
+            (list(by_visit.values()), earlier.of(contrast, by_visit))
             for visits, earlier in trials
             for contrast, by_visit in pairs_of(visits).items()
         ]
@@ -121,9 +133,10 @@ def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) 
 
 
 class _Judged(NamedTuple):
-    """The judgement of a contrast, and how many earlier runs have joined it."""
+    """The judgement of a contrast, on how many earlier runs it rests, and how many of them have joined it."""
 
     judgement: Judgement
+    earlier_runs: int
     joined_runs: int
 
 
@@ -143,12 +156,12 @@ def _judge(
     found = {}
     for contrast, by_visit in by_contrast.items():
         if failed.keys().isdisjoint(contrast):
-            pairs, before = list(by_visit.values()), earlier.of(contrast)
+            pairs, before = list(by_visit.values()), earlier.of(contrast, by_visit)
             joined = join_runs(pairs, before, prior) if earlier.of_same_code else ()
             judgement = judge_visits(
                 pairs, prior=prior, alpha=plan.alpha, noise=plan.noise, earlier=before, joined=joined
             )
-            found[contrast] = _Judged(judgement, joined_runs=len(joined))
+            found[contrast] = _Judged(judgement, earlier_runs=len(before), joined_runs=len(joined))
     return found
 
 
@@ -165,9 +178,7 @@ def join_visits(visits: Sequence[MeasuredVisit], plan: Plan, prior: Prior, earli
     judged = _judge(visits, by_contrast, plan, prior, earlier)
     effects: list[list[Effect]] = [[] for _ in results[0].arms]
     for contrast, found in judged.items():
-        effects[contrast.arm].append(
-            _effect(results, contrast, found, by_contrast[contrast], earlier_runs=len(earlier.of(contrast)))
-        )
+        effects[contrast.arm].append(_effect(results, contrast, found, by_contrast[contrast]))
     samples_s = [tuple(chain(*each)) for each in zip(*(result.samples_s for result in results), strict=True)]
     of_each_arm = zip(*(result.arms for result in results), strict=True)
     return TrialResult(
@@ -213,12 +224,7 @@ def _remark_odd(visits: Sequence[MeasuredVisit]) -> list[Reason]:
 
 
 def _effect(
-    results: Sequence[TrialResult],
-    contrast: Contrast,
-    judged: _Judged,
-    by_visit: Mapping[int, VisitPairs],
-    *,
-    earlier_runs: int,
+    results: Sequence[TrialResult], contrast: Contrast, judged: _Judged, by_visit: Mapping[int, VisitPairs]
 ) -> Effect:
     against = results[0].arms[contrast.against].levels
     builds = list(chain(*(pairs.builds for pairs in by_visit.values())))
@@ -227,7 +233,7 @@ def _effect(
         effect_of(judged.judgement, builds, against, builds=len(builds) if len(builds) > len(by_visit) else 1),
         paired=all(effect.paired for effect in seen),
         workers=len(by_visit),
-        earlier_runs=earlier_runs,
+        earlier_runs=judged.earlier_runs,
         joined_runs=judged.joined_runs,
         visits=tuple(
             _visit_effect(
@@ -332,15 +338,15 @@ def _verdicts_so_far(
     """Return the verdict of each contrast, and whether further visits would not change it."""
     by_contrast = pairs_of(visits)
     return {
-        contrast: (judgement.verdict, _is_final(judgement, plan, len(by_contrast[contrast]), joined_runs))
-        for contrast, (judgement, joined_runs) in _judge(visits, by_contrast, plan, prior, earlier).items()
+        contrast: (found.judgement.verdict, _is_final(found, plan, len(by_contrast[contrast])))
+        for contrast, found in _judge(visits, by_contrast, plan, prior, earlier).items()
     }
 
 
-def _is_final(judgement: Judgement, plan: Plan, visits: int, joined_runs: int) -> bool:
+def _is_final(found: _Judged, plan: Plan, visits: int) -> bool:
+    judgement, has_joined = found.judgement, found.joined_runs >= ENOUGH_RUNS
     if not math.isfinite(judgement.half_width):
         return False
-    has_joined = joined_runs >= ENOUGH_RUNS
     if judgement.verdict == "undecided":
         hoped = HOPED_TIMES_JOINED if has_joined else HOPED_TIMES
         return (has_joined or visits >= USUAL_LEAST) and _verdict_at(hoped, judgement, plan.noise) == "undecided"
