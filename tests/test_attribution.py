@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from accelbench.attribution import Attribution, Row, batches_for, design, fit, is_full
+from accelbench.attribution import Attribution, FactorialEffect, Row, batches_for, combine, design, fit, is_full
 from accelbench.errors import BadInput
 from accelbench.measuring.statistics import STRETCHES, in_order
 
@@ -104,7 +104,7 @@ def test_other_arms_are_no_full_design(rows):
 
 @pytest.mark.parametrize("techniques", [0, 1, 5])
 def test_too_few_or_too_many_techniques_are_refused_in_one_line(techniques):
-    with pytest.raises(BadInput, match=rf"bundle of {techniques} technique\(s\) cannot be taken apart; give 2 to 4"):
+    with pytest.raises(BadInput, match=rf"bundle of {techniques} techniques? cannot be taken apart; give 2 to 4"):
         design(techniques)
 
 
@@ -206,5 +206,59 @@ def test_what_is_no_design_and_what_has_too_few_rounds_is_refused():
     labels = {"amp": "amp bf16", "tf32": "tf32 high"}
     with pytest.raises(BadInput, match="3 arms of 2 techniques are no factorial design"):
         fit(labels, ((False, False), (True, False), (True, True)), np.zeros((9, 3)), rounds=9)
-    with pytest.raises(BadInput, match=r"3 round\(s\) are too few"):
+    with pytest.raises(BadInput, match="3 rounds cannot take a bundle apart"):
         fit(labels, ((False, False), (True, False), (False, True), (True, True)), np.zeros((3, 4)), rounds=3)
+
+
+def combined(log_speedups: dict[Row, float], reaches: dict[Row, float]) -> Attribution:
+    """Return what is combined from arms of two techniques, with intervals that reach so far on the log scale."""
+    effects = {
+        row: FactorialEffect(
+            ratio=math.exp(middle),
+            low=math.exp(middle - reaches[row]),
+            high=math.exp(middle + reaches[row]),
+            verdict="undecided",
+        )
+        for row, middle in log_speedups.items()
+    }
+    return combine({"amp": "amp bf16", "tf32": "tf32 high"}, effects, rounds=9)
+
+
+AMP, TF32, BOTH = (True, False), (False, True), (True, True)
+
+
+def test_what_is_combined_has_the_arms_own_effects_and_multiplies_to_the_bundle():
+    found = combined({AMP: 0.5, TF32: 0.3, BOTH: 1.0}, {AMP: 0.1, TF32: 0.3, BOTH: 0.2})
+    assert found.alone["amp"].ratio == pytest.approx(math.exp(0.5))
+    assert (found.alone["tf32"].low, found.bundle.high) == pytest.approx((1.0, math.exp(1.2)))
+    product_of_shares = math.prod(each.ratio for each in found.alone.values()) * found.all_interactions.ratio
+    assert product_of_shares == pytest.approx(found.bundle.ratio)
+    assert found.on_top["amp"].ratio == pytest.approx(math.exp(0.7))
+    assert found.average["amp"].ratio == pytest.approx(math.exp((0.5 + 0.7) / 2))
+
+
+def test_combined_intervals_hold_the_truth_as_often_as_they_say(rng):
+    """The runs of every arm scatter, those of the arm with none on too, by as much as the arms' intervals say."""
+    deviations = {(False, False): 0.02, AMP: 0.02, TF32: 0.05, BOTH: 0.03}
+    at_99 = 2.576
+    missed = dict.fromkeys(("average", "on top", "interaction"), 0)
+    for _ in range(2000):
+        seen = {row: rng.normal(0, deviation) for row, deviation in deviations.items()}
+        own = {row: seen[row] - seen[False, False] for row in (AMP, TF32, BOTH)}
+        found = combined(own, {row: at_99 * math.hypot(deviations[row], 0.02) for row in own})
+        shares = found.average["amp"], found.on_top["tf32"], found.interactions["amp", "tf32"]
+        for name, share in zip(missed, shares, strict=True):
+            missed[name] += not share.low <= 1 <= share.high
+    assert all(5 <= count <= 40 for count in missed.values()), missed
+
+
+def test_an_arm_without_an_interval_leaves_open_only_what_rests_on_it():
+    found = combined({AMP: 0.5, TF32: 0.3, BOTH: 1.0}, {AMP: math.inf, TF32: 0.1, BOTH: 0.1})
+    assert found.on_top["amp"].verdict == "faster"
+    assert found.on_top["tf32"].verdict == found.all_interactions.verdict == "undecided"
+    assert found.additive.verdict == "undecided"
+
+
+def test_arms_that_are_missing_cannot_be_combined():
+    with pytest.raises(BadInput, match="3 arms of 2 techniques are no factorial design"):
+        combined({AMP: 0.5, BOTH: 1.0}, {AMP: 0.1, BOTH: 0.1})

@@ -11,13 +11,16 @@ each other; the means of consecutive batches hardly do, and Student's t over the
 "Batch size effects in the analysis of simulation output", *Operations Research* 30). Where each batch is a build of its
 own, the intervals include the differences between builds. The input is medians over stretches of rounds, so that single
 disturbed blocks have no influence.
+
+Rounds say little of the next visit or run. Where the intervals of the arms cover what differs between these, the
+effects of the bundle are combined from those of the arms, and so are their intervals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations, product
 from typing import Literal
@@ -33,6 +36,7 @@ from accelbench.text import cross, format_table, format_table_html
 MAX_TECHNIQUES = 4  # of a design, which then has 16 arms
 ALPHA = 0.01  # the default of a trial's verdicts, too
 MIN_STRETCHES = 4  # fewer give no useful interval
+_MANY = 1000  # degrees of freedom, with which Student's t is the normal distribution
 _MAX_AS_PERCENT = 0.5  # a larger bound is written as a factor
 _MAX_AS_FACTOR = 100.0  # a larger factor only means that nothing is known
 _HEADERS = ("", "alone", "on average", "on top of the others")
@@ -48,7 +52,8 @@ def design(techniques: int) -> tuple[Row, ...]:
         BadInput: there are fewer than two techniques, or more than four.
     """
     if not 2 <= techniques <= MAX_TECHNIQUES:
-        raise BadInput(f"a bundle of {techniques} technique(s) cannot be taken apart; give 2 to {MAX_TECHNIQUES}")
+        bundle = f"a bundle of {units.plural(techniques, 'technique')}"
+        raise BadInput(f"{bundle} cannot be taken apart; give 2 to {MAX_TECHNIQUES}")
     return tuple(product((False, True), repeat=techniques))
 
 
@@ -176,7 +181,7 @@ def fit(
     alpha: float = ALPHA,
     noise: float = 0.01,
 ) -> Attribution:
-    """Estimate the effects of a bundle.
+    """Estimate the effects of a bundle from its rounds.
 
     Args:
         labels: each technique with its level, in the order of the rows of ``arms``.
@@ -191,47 +196,125 @@ def fit(
     Raises:
         BadInput: the arms are no full factorial, or there are too few stretches.
     """
-    if not is_full(arms) or len(arms[0]) != len(labels):
-        raise BadInput(f"{len(arms)} arms of {len(labels)} techniques are no factorial design")
     if len(log_speedups) < MIN_STRETCHES:
-        raise BadInput(f"{rounds} round(s) are too few to take a bundle apart; expected {MIN_STRETCHES} at least")
-    columns = _batch_means(log_speedups, batches or batches_for(len(arms))).T
-    names = tuple(labels)
-    by_set = {
-        frozenset(name for name, on in zip(names, row, strict=True) if on): column
-        for row, column in zip(arms, columns, strict=True)
-    }
+        raise BadInput(f"{units.plural(rounds, 'round')} cannot take a bundle apart; expected {MIN_STRETCHES} at least")
+    means = _batch_means(log_speedups, batches or batches_for(len(arms)))
 
-    def estimate(values: np.ndarray) -> FactorialEffect:
-        low, high = _interval(values, alpha)
-        return FactorialEffect(
-            ratio=_exp(float(values.mean())), low=_exp(low), high=_exp(high), verdict=verdict(low, high, noise)
+    def estimate(weights: np.ndarray) -> _Estimate:
+        values = means @ weights
+        error = float(values.std(ddof=1)) / math.sqrt(len(values))
+        return _Estimate(mean=float(values.mean()), error=error, freedom=len(values) - 1)
+
+    return _attribute(labels, arms, estimate, rounds=rounds, alpha=alpha, noise=noise)
+
+
+def combine(
+    labels: Mapping[str, str],
+    arms: Mapping[Row, FactorialEffect],
+    *,
+    rounds: int,
+    alpha: float = ALPHA,
+    noise: float = 0.01,
+) -> Attribution:
+    """Combine the effects of a bundle from those of its arms, whose intervals cover more than the rounds show.
+
+    What the intervals cover is taken to be independent from arm to arm, and half of the narrowest one to be due to the
+    arm with none on.
+
+    Args:
+        labels: each technique with its level, in the order of the rows.
+        arms: the effect of every arm over the arm with none on, by which techniques are on in it.
+        rounds: in how many rounds all arms were timed.
+        alpha: error rate of each interval, and of the test whether the effects multiply.
+        noise: ratios within this fraction of 1 count as the same.
+
+    Raises:
+        BadInput: the arms, and the one with none on, are no full factorial.
+    """
+    off = (False,) * len(labels)
+    log_speedups = np.array([0.0, *(_log(effect.ratio) for effect in arms.values())])
+    squares = np.array([((_log(effect.high) - _log(effect.low)) / 2) ** 2 for effect in arms.values()])
+    of_off = squares.min(initial=math.inf) / 2
+    squares = np.array([of_off, *np.where(np.isinf(squares), math.inf, squares - of_off)])
+
+    def estimate(weights: np.ndarray) -> _Estimate:
+        used = weights != 0
+        reach = math.sqrt(float(weights[used] ** 2 @ squares[used]))
+        return _Estimate(
+            mean=float(weights @ log_speedups), error=reach / student_t.quantile(_MANY, alpha), freedom=_MANY
         )
 
+    found = _attribute(labels, (off, *arms), estimate, rounds=rounds, alpha=alpha, noise=noise)
+    alone = {name: arms[tuple(other == name for other in labels)] for name in labels}
+    return replace(found, alone=alone, bundle=arms[(True,) * len(labels)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Estimate:
+    """An estimated log ratio, with its standard error and the degrees of freedom of that."""
+
+    mean: float
+    error: float
+    freedom: int
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Return the interval by Student's t."""
+        reach = student_t.quantile(self.freedom, alpha) * self.error
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def p_value(self) -> float:
+        """The chance of an estimate at least as far from 0 if the log ratio is 0."""
+        if not self.error:
+            return 0.0 if self.mean else 1.0
+        return student_t.p_value(self.mean / self.error, self.freedom)
+
+
+def _attribute(
+    labels: Mapping[str, str],
+    arms: tuple[Row, ...],
+    estimate: Callable[[np.ndarray], _Estimate],
+    *,
+    rounds: int,
+    alpha: float,
+    noise: float,
+) -> Attribution:
+    """Return every effect of a bundle; ``estimate`` is given the weights with which the arms' log speedups enter it."""
+    if not is_full(arms) or len(arms[0]) != len(labels):
+        raise BadInput(f"{len(arms)} arms of {len(labels)} techniques are no factorial design")
+    names = tuple(labels)
+    sets = [frozenset(name for name, on in zip(names, row, strict=True) if on) for row in arms]
+    unit = dict(zip(sets, np.eye(len(arms)), strict=True))
+    nothing: frozenset[str] = frozenset()
     everything = frozenset(names)
-    alone = {name: by_set[frozenset({name})] for name in names}
-    average = {
-        name: np.mean([by_set[on | {name}] - by_set[on] for on in by_set if name not in on], axis=0) for name in names
-    }
+
+    def effect(weights: np.ndarray) -> FactorialEffect:
+        found = estimate(weights)
+        low, high = found.interval(alpha)
+        return FactorialEffect(
+            ratio=_exp(found.mean), low=_exp(low), high=_exp(high), verdict=verdict(low, high, noise)
+        )
+
+    average = {name: np.mean([unit[on | {name}] - unit[on] for on in unit if name not in on], axis=0) for name in names}
     groups = (chosen for size in range(2, len(names) + 1) for chosen in combinations(names, size))
-    interactions = {chosen: _interaction(by_set, chosen) for chosen in groups}
+    interactions = {chosen: _interaction(unit, chosen) for chosen in groups}
     return Attribution(
         labels=labels,
-        bundle=estimate(by_set[everything]),
-        alone={name: estimate(values) for name, values in alone.items()},
-        average={name: estimate(values) for name, values in average.items()},
-        on_top={name: estimate(by_set[everything] - by_set[everything - {name}]) for name in names},
-        interactions={chosen: estimate(values) for chosen, values in interactions.items()},
-        all_interactions=estimate(np.sum(list(interactions.values()), axis=0)),
-        additive=_test_additivity(list(interactions.values()), alpha, noise),
+        bundle=effect(unit[everything] - unit[nothing]),
+        alone={name: effect(unit[frozenset({name})] - unit[nothing]) for name in names},
+        average={name: effect(weights) for name, weights in average.items()},
+        on_top={name: effect(unit[everything] - unit[everything - {name}]) for name in names},
+        interactions={chosen: effect(weights) for chosen, weights in interactions.items()},
+        all_interactions=effect(np.sum(list(interactions.values()), axis=0)),
+        additive=_test_additivity([estimate(weights) for weights in interactions.values()], alpha, noise),
         rounds=rounds,
     )
 
 
-def _interaction(by_set: Mapping[frozenset[str], np.ndarray], chosen: Names) -> np.ndarray:
-    """Return the interaction of some techniques: the alternating sum over the sets of them that are on."""
+def _interaction(unit: Mapping[frozenset[str], np.ndarray], chosen: Names) -> np.ndarray:
+    """Return the weights of an interaction: the alternating sum over the sets of its techniques that are on."""
     subsets = [subset for size in range(len(chosen) + 1) for subset in combinations(chosen, size)]
-    signed = [(-1.0) ** (len(chosen) - len(subset)) * by_set[frozenset(subset)] for subset in subsets]
+    signed = [(-1.0) ** (len(chosen) - len(subset)) * unit[frozenset(subset)] for subset in subsets]
     total: np.ndarray = np.sum(signed, axis=0)
     return total
 
@@ -258,32 +341,15 @@ def _autocorrelation(log_speedups: np.ndarray) -> float:
     return min(max(float((centred[1:] * centred[:-1]).sum()) / whole, 0.0), 0.9) if whole else 0.0
 
 
-def _interval(values: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Return the interval of a mean over batches, by Student's t."""
-    mean, reach = float(values.mean()), student_t.quantile(len(values) - 1, alpha) * _standard_error(values)
-    return mean - reach, mean + reach
-
-
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1)) / math.sqrt(len(values))
-
-
-def _test_additivity(interactions: list[np.ndarray], alpha: float, noise: float) -> Additivity:
+def _test_additivity(interactions: list[_Estimate], alpha: float, noise: float) -> Additivity:
     """Test whether all interactions are 0 on the log scale, and bound them all at once, by Bonferroni."""
-    furthest = max(abs(bound) for values in interactions for bound in _interval(values, alpha / len(interactions)))
-    p_value = min(1.0, len(interactions) * min(map(_p_value, interactions)))
+    furthest = max(abs(bound) for found in interactions for bound in found.interval(alpha / len(interactions)))
+    p_value = min(1.0, len(interactions) * min(found.p_value for found in interactions))
     if furthest < math.log1p(noise):
         return Additivity(verdict="multiply", p_value=p_value, within=math.expm1(furthest))
     return Additivity(
         verdict="interact" if p_value < alpha else "undecided", p_value=p_value, within=_exp(furthest) - 1
     )
-
-
-def _p_value(values: np.ndarray) -> float:
-    mean, error = float(values.mean()), _standard_error(values)
-    if not error:
-        return 0.0 if mean else 1.0
-    return student_t.p_value(mean / error, len(values) - 1)
 
 
 def _factor(ratio: float) -> str:
@@ -301,3 +367,7 @@ def _ratio(effect: FactorialEffect) -> str:
 
 def _exp(log_ratio: float) -> float:
     return math.exp(min(max(log_ratio, -700.0), 700.0))  # a larger exponent overflows
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf

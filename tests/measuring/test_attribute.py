@@ -107,7 +107,7 @@ def test_the_example_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ({"techniques": {"form": ("loop", "formula")}}, "bundle of 1 technique(s) cannot be taken apart; give 2 to 4"),
+        ({"techniques": {"form": ("loop", "formula")}}, "bundle of 1 technique cannot be taken apart; give 2 to 4"),
         ({"techniques": {"form": ("loop", "loop"), "b": (1, 2)}}, "technique 'form' needs two different levels"),
         ({"techniques": {"form": ("a", "b", "c"), "b": (1, 2)}}, "got ('a', 'b', 'c')"),
         ({"techniques": {"form": 5, "b": (1, 2)}}, "technique 'form' needs two different levels, off and on; got 5"),

@@ -97,7 +97,9 @@ def test_a_change_of_code_does_not_hide_itself_behind_the_runs_before_it() -> No
     alone = joined(results).arms[1].effect
     changed = joined(results, earlier=[1.87, 1.9, 1.85, 1.88, 1.86]).arms[1].effect
     near = joined(results, earlier=[0.73, 0.69, 0.72, 0.75, 0.7]).arms[1].effect
-    assert alone is not None and changed is not None and near is not None
+    assert alone is not None
+    assert changed is not None
+    assert near is not None
     assert (changed.low, changed.upper, changed.earlier_runs) == (alone.low, alone.upper, 0)
     assert near.upper - near.low > alone.upper - alone.low
     assert near.earlier_runs == 5

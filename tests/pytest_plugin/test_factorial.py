@@ -72,7 +72,7 @@ def test_the_ids_of_a_bundles_arms_can_be_selected(project: Project) -> None:
             '@factorial("numpy", pace=("quick", "fast"), stride="long")',
             "pace cannot be switched between 'quick' and 'fast'; expected two of: slow, quick",
         ),
-        ('@factorial("numpy", pace="quick")', "bundle of 1 technique(s) cannot be taken apart"),
+        ('@factorial("numpy", pace="quick")', "bundle of 1 technique cannot be taken apart"),
         ('@toggles("numpy", "pace")\n@factorial("numpy", pace="quick", stride="long")', "leave out @toggles"),
         ('@pytest.mark.factorial("numpy")', "the mark names no framework and levels; use accelbench.factorial"),
     ],

@@ -66,7 +66,8 @@ class Workload:
     item that throughput counts, in the singular. ``builder`` receives a :class:`Setting` and the options by keyword.
     ``place`` is the file and line of the declaration.
 
-    ``is_program`` says that it is a user's program, whose baseline is the program as it stands.
+    ``is_program`` says that it is a user's program, whose baseline is the program as it stands. ``load`` imports what
+    the builder needs. A worker calls it first, so that what the import sets in the process holds for every arm.
 
     ``shared`` is the dataclass of the options that all workloads of a kind accept, such as all PyTorch trainings. The
     builder receives an instance of it as its second argument. Its class variable ``superseded``, if it has one, maps
@@ -80,6 +81,7 @@ class Workload:
     builder: Callable[..., Arm]
     shared: type | None = None
     is_program: bool = False
+    load: Callable[[], object] | None = field(default=None, compare=False)
     place: str = field(default="", compare=False)
 
     @property

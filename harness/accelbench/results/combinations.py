@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from accelbench import units
-from accelbench.attribution import MIN_STRETCHES, Attribution, fit, is_full
+from accelbench.attribution import MIN_STRETCHES, Attribution, FactorialEffect, combine, fit, is_full
 from accelbench.results.arm_table import without
 from accelbench.text import cross, format_case, format_levels, format_place, hyphenate
 
@@ -158,7 +158,8 @@ def find_interactions(arms: pd.DataFrame) -> list[Interaction]:
 def find_attributions(arms: pd.DataFrame, noise: float = 0.01) -> list[AttributedBundle]:
     """Return every bundle whose arms are a full factorial design and were timed in the same rounds.
 
-    A technique that could not be switched on in any arm is left out.
+    A technique that could not be switched on in any arm is left out. If a trial had several visits, what its
+    techniques bring is combined from the effects of its arms, which carry the spread between visits.
 
     Args:
         arms: the arms of one run.
@@ -168,6 +169,7 @@ def find_attributions(arms: pd.DataFrame, noise: float = 0.01) -> list[Attribute
 
 
 Levels = Mapping[str, str]
+Rows = tuple[tuple[bool, ...], ...]  # for each arm, whether each technique is switched on
 
 
 def _trials(arms: pd.DataFrame, is_wanted: Callable[[Sequence[Levels]], bool]) -> Iterator[pd.DataFrame]:
@@ -278,38 +280,44 @@ def _attributions_of(arms: pd.DataFrame, noise: float) -> Iterator[AttributedBun
     missing = [name for name, level in on.items() if level is None]
     kept = arms[[all(levels.get(name) == off[name] for name in missing) for levels in arms["levels"]]]
     names = [name for name in off if name not in missing]
-    if len(names) < 2 or kept["outcome"].ne("measured").any() or not _shares_rounds(kept):
+    if len(names) < 2 or kept["outcome"].ne("measured").any():
         return
     rows = tuple(tuple(levels.get(name) != off[name] for name in names) for levels in kept["levels"])
-    log_speedups = np.array([[0.0] * len(kept["log_ratios"].iloc[1]), *kept["log_ratios"].iloc[1:]]).T
-    if any(rows[0]) or not is_full(rows) or not (np.abs(log_speedups) < _FURTHEST).all():
+    if any(rows[0]) or not is_full(rows):
         return
-    together = kept[[all(row) for row in rows]].iloc[0]
-    yield AttributedBundle(
-        **_case(together),
-        switched=cross(names),
-        against=format_levels({name: off[name] for name in names}),
-        missing=tuple(map(hyphenate, missing)),
-        effects=fit(
-            {name: format_levels({name: on[name]}) for name in names},
-            rows,
-            log_speedups,
-            rounds=int(kept["pairs"].iloc[1]),
-            batches=int(kept["builds"].iloc[1]) if kept["builds"].iloc[1] > 1 else None,
-            noise=noise,
-        ),
-    )
+    effects = _attribute({name: format_levels({name: on[name]}) for name in names}, rows, kept, noise)
+    if effects is not None:
+        yield AttributedBundle(
+            **_case(kept[[all(row) for row in rows]].iloc[0]),
+            switched=cross(names),
+            against=format_levels({name: off[name] for name in names}),
+            missing=tuple(map(hyphenate, missing)),
+            effects=effects,
+        )
+
+
+def _attribute(labels: Mapping[str, str], rows: Rows, arms: pd.DataFrame, noise: float) -> Attribution | None:
+    """Return the effects of a bundle with these arms, None where they were not timed in the same rounds, or in few."""
+    candidates = arms.iloc[1:]
+    if not candidates["paired"].all():
+        return None
+    if candidates["visits"].min() > 1:
+        named = candidates[["speedup", "low", "high", "verdict"]].itertuples(index=False)
+        own = (FactorialEffect(ratio=ratio, low=low, high=high, verdict=found) for ratio, low, high, found in named)
+        return combine(
+            labels, dict(zip(rows[1:], own, strict=True)), rounds=int(candidates["pairs"].min()), noise=noise
+        )
+    stretches = candidates["log_ratios"].map(len)
+    if candidates["pairs"].nunique() > 1 or stretches.nunique() > 1 or stretches.iloc[0] < MIN_STRETCHES:
+        return None
+    log_speedups = np.array([[0.0] * stretches.iloc[0], *candidates["log_ratios"]]).T
+    if not (np.abs(log_speedups) < _FURTHEST).all():
+        return None
+    rounds, builds = int(candidates["pairs"].iloc[0]), int(candidates["builds"].iloc[0])
+    return fit(labels, rows, log_speedups, rounds=rounds, batches=builds if builds > 1 else None, noise=noise)
 
 
 def _level_on(arms: pd.DataFrame, name: str, off: str) -> str | None:
     """Return the one level of a technique besides the first; None where there is none, or more than one."""
     levels = {levels.get(name, off) for levels in arms["levels"]} - {off}
     return levels.pop() if len(levels) == 1 else None
-
-
-def _shares_rounds(arms: pd.DataFrame) -> bool:
-    """Return whether all candidates were timed in the same rounds, and in enough of them."""
-    candidates = arms.iloc[1:]
-    stretches = candidates["log_ratios"].map(len)
-    is_common = len(candidates) > 0 and candidates["pairs"].nunique() == 1 and stretches.nunique() == 1
-    return bool(is_common and candidates["paired"].all() and stretches.iloc[0] >= MIN_STRETCHES)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -58,7 +58,7 @@ def main() -> None:
     import_s = time.perf_counter() - start
     gc.freeze()  # the framework and all else, so that the first order does not search them
     orders: queue.Queue[Any] = queue.Queue()
-    threading.Thread(target=_listen, args=(incoming, orders), daemon=True).start()
+    threading.Thread(target=_listen, args=(incoming, orders, sys.argv[2]), daemon=True).start()
     while True:
         order = orders.get()
         reply = import_s if order == ("import",) else _obey(order, framework, replies)
@@ -79,7 +79,7 @@ def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
     return replies, incoming
 
 
-def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
+def _listen(pipe: BinaryIO, orders: queue.Queue[Any], temporary: str) -> None:
     """Pass orders on; exit at once when the other side is gone, even in the middle of a block.
 
     Then nobody else is left to remove the temporary files.
@@ -88,7 +88,7 @@ def _listen(pipe: BinaryIO, orders: queue.Queue[Any]) -> None:
         try:
             orders.put(receive(pipe))
         except EOFError:
-            shutil.rmtree(sys.argv[2], ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             os._exit(0)
         except BaseException as error:  # an order that this process cannot unpickle; importing a module may end it
             sys.stderr.write(f"cannot take the order: {type(error).__name__}({message_line(error)})\n")
@@ -117,6 +117,7 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
     trial: Trial = order[1]
     if isinstance(framework, Unavailable):
         return TrialResult.nothing(trial, "unavailable", reason_of(framework))
+    _load(trial)
     _freeze_imports()
     if order[0] == "prove":
         with _precision(trial, framework):
@@ -131,6 +132,13 @@ def _obey(order: tuple[Any, ...], framework: Framework | Unavailable, replies: B
         return TrialResult.nothing(trial, "failed", reason_of(error))
 
 
+def _load(trial: Trial) -> None:
+    """Import what the trial's workload needs; what fails there is reported where an arm is built."""
+    if not isinstance(trial.workload, str) and trial.workload.load is not None:
+        with suppress(AccelbenchError):
+            trial.workload.load()
+
+
 def _freeze_imports() -> None:
     """Keep the garbage collector from searching the thousands of objects of the imports around every arm."""
     gc.collect()
@@ -142,6 +150,7 @@ def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicab
 
     An error is returned: a user's program that cannot be built, or whose model cannot be called.
     """
+    _load(trial)
     settings = ProcessSettings(framework)
     before = settings.read()
     try:
