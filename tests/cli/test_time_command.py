@@ -43,6 +43,7 @@ def test_the_table_has_a_row_for_each_command_also_where_one_is_given_twice():
     header, _, *rows = result.stdout.splitlines()
     assert header.split() == ["command", "memory", "time", "speedup", "interval", "verdict"]
     assert [row.partition("  ")[0] for row in rows[:2]] == ["mine", "echo a"]
+    assert ["not known" in row for row in rows[:2]] == [True, True]  # echo takes less memory than what starts it
     twice = json.loads(time("true", "true", "--budget", "1s", "--ignore-output", "--json").stdout)
     assert [each["name"] for each in twice["commands"]] == ["true", "true (2)"]
     assert twice["warnings"][:1] != ["the commands wrote nothing to standard output"]

@@ -143,3 +143,10 @@ def test_what_cannot_be_compared_is_refused() -> None:
         time_commands([command("true"), command("true")])
     with pytest.raises(BadInput, match=r"--budget: 100 ms is too short for 10 runs of each .*; pass --budget \d+s"):
         time_commands([command("sleep 0.1"), command("sleep 0.11")], budget_s=0.1)
+
+
+def test_a_budget_that_the_first_command_alone_exceeds_is_refused_before_the_second_is_run(tmp_path: Path) -> None:
+    second = Command(name="second", text=f"touch {tmp_path / 'ran'}", shell=True)
+    with pytest.raises(BadInput, match=r"too short for 10 runs of each .*, which take [2-9]\.\d+ s; pass"):
+        time_commands([command("sleep 0.1"), second], budget_s=0.1)
+    assert not (tmp_path / "ran").exists()

@@ -98,7 +98,7 @@ def _as_text(timed: Any) -> str:
 
     memory = {name: size(peak_bytes) for name, peak_bytes in timed.memory_bytes.items()}
     headers = ("command", "memory", "time", "speedup", "interval", "verdict")
-    rows = [(name, memory.get(name, ""), *cells) for name, *cells in timed.comparison.rows()]
+    rows = [(name, memory.get(name, "not known"), *cells) for name, *cells in timed.comparison.rows()]
     return "\n".join([format_table(rows, headers), *(f"Warning: {each}." for each in timed.comparison.warnings)])
 
 

@@ -191,18 +191,19 @@ def time_commands(
         raise BadInput(f"got {len(names)} command; expected two or more, of which the first is the baseline")
     if len({*names}) < len(names):
         raise BadInput(f"two commands are named {max(names, key=names.count)!r}; give each a name of its own by -n")
-    looks, start_s = {}, perf_counter()
-    for command in commands:
+    looks, start_s, pair_s = {}, perf_counter(), 0.0
+    for seen, command in enumerate(commands, 1):
         on_progress(f"first runs of {command.name}")
         looks[command.name] = _FirstRuns(command, warmup)
-    pair_s = sum(look.run_s for look in looks.values())
+        pair_s += looks[command.name].run_s
+        if budget_s is not None and budget_s < LEAST_RUNS * pair_s:
+            all_s = pair_s * len(commands) / seen  # as if those that were not run yet took as long
+            raise BadInput(
+                f"--budget: {units.seconds(budget_s)} is too short for {LEAST_RUNS} runs of each command, which take "
+                f"{units.seconds(LEAST_RUNS * all_s)}; pass --budget {math.ceil(USUAL_RUNS * all_s)}s"
+            )
     if budget_s is None:
         budget_s = max(BUDGET_S, USUAL_RUNS * pair_s)
-    elif budget_s < LEAST_RUNS * pair_s:
-        raise BadInput(
-            f"--budget: {units.seconds(budget_s)} is too short for {LEAST_RUNS} runs of each command, which take "
-            f"{units.seconds(LEAST_RUNS * pair_s)}; pass --budget {math.ceil(USUAL_RUNS * pair_s)}s"
-        )
     first, *others = commands
     ignored = all(command.ignore_output for command in commands)
     known, warnings = _compare_outputs(looks, first.name, [command.name for command in others], ignored=ignored)

@@ -130,6 +130,12 @@ def test_batches_of_a_list_are_resident_on_the_cpu_already() -> None:
         arm_of(with_changes(loader=batches), data_location="resident")
 
 
+def test_batches_whose_size_nobody_knows_beforehand_are_not_divided() -> None:
+    batches = [(torch.ones(4, 1, 8, 8), torch.zeros(4, dtype=torch.long))]
+    with pytest.raises(Unavailable, match="nothing tells beforehand how many items a batch of the program has"):
+        arm_of(with_changes(loader=batches), accumulation=2)
+
+
 def test_without_an_optimizer_nothing_is_learnt_and_no_gradient_recorded() -> None:
     model = build().model
     arm = arm_of(with_changes(model=model, optimizer=None, step=lambda model, batch: model(batch[0])))
