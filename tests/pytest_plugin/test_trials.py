@@ -79,6 +79,14 @@ def test_a_level_that_the_technique_lacks_is_refused_with_those_that_it_has(proj
     assert "pace has no level 'hasty'; expected some of: slow, quick" in result.stdout.str() + result.stderr.str()
 
 
+def test_a_text_in_place_of_levels_is_refused(project: Project) -> None:
+    project.benchmark("slow", "quick", tests=CHOSEN.format(levels='"slow"'))
+    result = project.run()
+    assert result.ret != 0
+    said = "test_walk: the levels of pace are the text 'slow'; expected a tuple of texts"
+    assert said in result.stdout.str() + result.stderr.str()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("selection", [["-k", "quick"], ["test_pace.py::test_walk[pace-quick]"]])
 def test_selecting_one_candidate_measures_its_baseline_too(project: Project, selection: list[str]) -> None:

@@ -162,5 +162,5 @@ def test_several_reasons_give_the_sum_of_what_is_counted_over_them_and_name_thei
     ]
     (alike,) = group(several)
     assert describe(alike) == (
-        "some visits found the machine in an unusual state, 7 of 13: there were many page faults"
+        "visits found the machine in an unusual state, 7 of 13: there were many page faults"
     )

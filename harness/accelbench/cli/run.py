@@ -95,9 +95,7 @@ def run(context: click.Context, arguments: tuple[str, ...]) -> None:
         with suppress(OSError):
             folder.rmdir()
     if status == pytest.ExitCode.NO_TESTS_COLLECTED and quick and quick.left_out:
-        click.echo(
-            "A quick run leaves out what you selected; put all in place of quick: accelbench run all ...", err=True
-        )
+        click.echo("No benchmark of a quick run is what you selected; all of them: accelbench run all ...", err=True)
     context.exit(int(status))
 
 

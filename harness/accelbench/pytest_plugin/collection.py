@@ -136,6 +136,8 @@ def _levels_to_compare(nodeid: str, technique: Technique, chosen: Sequence[str],
     """Return the levels that a test chooses, or else all that the machine offers."""
     if not chosen:
         return technique.levels_on(host)
+    if isinstance(chosen, str):
+        raise BadInput(f"{nodeid}: the levels of {technique.name} are the text {chosen!r}; expected a tuple of texts")
     levels = replace(technique, levels=tuple(chosen)).levels_on(host)
     technique.require_levels(levels, nodeid)
     return levels

@@ -383,7 +383,7 @@ WORDINGS: dict[str, Wording] = {
         text="some visits are left out of the intervals", details=", {odd:total} of {visits:total}: {cause:brief}"
     ),
     "odd-visits": Wording(
-        text="some visits found the machine in an unusual state",
+        text="visits found the machine in an unusual state",
         details=", {odd:total} of {visits:total}: {cause:brief}",
     ),
     "visits-cut-short": Wording(
