@@ -46,7 +46,7 @@ from accelbench.text import format_table, format_table_html
 Verify = Callable[[Sequence[np.ndarray]], object]  # returns None or True, or a sentence or False
 _DIFFERS = ("too-far", "too-far-like-rounding")
 MIN_BLOCK_S = 100e-6  # callables are often compared for a second, and many pairs decide
-_HEADERS = ("arm", "time per item", "speedup", "interval", "verdict")
+_HEADERS = ("arm", "time", "speedup", "interval", "verdict")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,10 @@ class Comparison(Mapping[str, CandidateResult]):
         return len(self.candidates)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of the table, a row for each arm: name, time per item, speedup, interval, verdict."""
+        """Return the cells of the table, a row for each arm: name, time per item, speedup, interval, verdict.
+
+        An item is a call of the arm, unless the number of items was given.
+        """
         rows: list[tuple[str, ...]] = [
             (self.baseline, units.seconds(self.per_item_s[self.baseline]), "1×", "", "baseline")
         ]
