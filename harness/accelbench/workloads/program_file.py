@@ -10,7 +10,8 @@ import ast
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,10 +91,10 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
             raise BadInput(f"{name}:{wanted} needs {join_names(needed)}; expected a function without arguments")
         return _program(file, wanted, builders[wanted]), ()
     if wanted in parsed.functions:
-        others = join_names([kind.names[0] for kind in KINDS[1:]])
+        first, *others = (kind.names[0] for kind in KINDS)
         raise BadInput(
-            f"{name}:{wanted} was not run, since it does not return a Program that it makes; expected a function that "
-            f"returns an accelbench.Program, or says so with `-> Program` ({others} likewise); {_describe(builders)}"
+            f"{name}:{wanted} returns no {first}; expected a function that makes and returns an accelbench.{first} "
+            f"({join_names(others)} likewise), or one that says so: `def {wanted}() -> {first}`{_describe(builders)}"
         )
     found: Any = getattr(_import(file.resolve()), wanted) if wanted in parsed.assigned else None
     if isinstance(found, Workload):
@@ -104,12 +105,12 @@ def find_user_workload(place: str) -> tuple[Workload, tuple[Technique, ...]]:
     example = "" if builders else f", such as `{EXAMPLE}`"
     raise BadInput(
         f"{place} {missing}; expected FILE.py:FUNCTION, where the function builds a program{example}, or a workload, "
-        f"or a test of accelbench.versions; {_describe(builders)}"
+        f"or a test of accelbench.versions{_describe(builders)}"
     )
 
 
 def _describe(builders: Mapping[str, ProgramKind]) -> str:
-    return f"functions there that build one: {join_names([*builders]) if builders else 'none'}"
+    return f"; functions there that build one: {join_names([*builders])}" if builders else ""
 
 
 class ParsedFile:
@@ -190,37 +191,57 @@ class InFile:
     path: Path
     function: str
 
+    def load(self) -> Any:
+        """Return the function.
+
+        Raises:
+            BadInput: the file cannot be imported.
+        """
+        return getattr(_import(self.path), self.function)
+
     def __call__(self) -> Any:
         """Call the function.
 
         Raises:
             BadInput: the file cannot be imported, or the function raises; the message has the reason and its line.
         """
-        function = getattr(_import(self.path), self.function)
+        function = self.load()
         try:
-            return function()
+            with _without_arguments(self.path):
+                return function()
         except AccelbenchError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             hint = IN_CUPY if type(error).__module__.startswith("cupy") else ""
             why = f"{_describe_with_place(error)}{hint}"
             raise BadInput(f"{self.path.name}:{self.function} raised {why}") from error
 
 
 def _program(file: Path, function: str, kind: ProgramKind) -> Workload:
-    module = importlib.import_module(kind.module)
+    module, build = importlib.import_module(kind.module), InFile(file.resolve(), function)
     return Workload(
         name=f"{file.name}:{function}",
         frameworks=kind.frameworks,
         unit="item",
         summary=f"{function} of {file.name}",
-        builder=partial(getattr(module, kind.builder), InFile(file.resolve(), function)),
+        builder=partial(getattr(module, kind.builder), build),
         shared=getattr(module, kind.options) if kind.options else None,
         is_program=True,
+        load=build.load,
     )
 
 
-def _describe_with_place(error: Exception) -> str:
+@contextmanager
+def _without_arguments(file: Path) -> Iterator[None]:
+    """Let a file find the command line that it has if it is run without arguments."""
+    given, sys.argv = sys.argv, [str(file)]
+    try:
+        yield
+    finally:
+        sys.argv = given
+
+
+def _describe_with_place(error: BaseException) -> str:
     """Return an error's kind and message, and the last line of the user's own files that led to it."""
     place = place_of(error)
     return f"{describe_error(error)}{f' ({place})' if place else ''}"
@@ -260,7 +281,13 @@ def _import(file: Path) -> ModuleType:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        module = importlib.import_module(".".join(parts))
+        with _without_arguments(file):
+            module = importlib.import_module(".".join(parts))
+    except SystemExit as error:
+        raise BadInput(
+            f"{file.name} ends when it is imported: {_describe_with_place(error)}; if it reads its options from the "
+            f"command line, do so in a function, or under `if __name__ == '__main__':`"
+        ) from error
     except Exception as error:
         why = _describe_with_place(error)
         missing = error.name if isinstance(error, ModuleNotFoundError) else None

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from accelbench import Setting
+from accelbench.core import AS_IS, Host, Plan, Trial
 from accelbench.errors import BadInput
+from accelbench.measuring.workers.pool import Pool
 from accelbench.workloads.program_file import ParsedFile, find_user_workload, is_place
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "my_train.py"
@@ -70,6 +72,68 @@ def test_a_file_that_fails_when_it_is_imported_says_why(tmp_path: Path) -> None:
         mine.build(Setting())
 
 
+READS_OPTIONS = """
+import argparse
+import numpy
+from accelbench import ArrayProgram
+
+def read():
+    parser = argparse.ArgumentParser()
+    assert parser.prog == "my_script.py"
+    parser.add_argument("--lr", type=float, default=2.0)
+    return parser.parse_args().lr
+
+AT_IMPORT = read()
+
+def build():
+    rate = AT_IMPORT * read()
+    return ArrayProgram(step=lambda xp, x: rate * x, arrays=(numpy.ones(3),))
+"""
+
+
+def test_options_that_a_script_reads_from_its_command_line_have_their_defaults(tmp_path: Path) -> None:
+    (tmp_path / "my_script.py").write_text(READS_OPTIONS)
+    mine, _ = find_user_workload(f"{tmp_path}/my_script.py:build")
+    assert mine.build(Setting()).step().tolist() == [4.0, 4.0, 4.0]
+
+
+def test_a_file_that_needs_a_command_line_says_where_it_reads_it(tmp_path: Path) -> None:
+    reads = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', required=True)\n"
+    (tmp_path / "needs.py").write_text(reads + "parser.parse_args()\ndef build() -> 'Program': ...")
+    with pytest.raises(BadInput, match=r"needs\.py ends when it is imported: SystemExit: 2 \(needs\.py, line 4\); if"):
+        find_user_workload(f"{tmp_path}/needs.py:build")[0].build(Setting())
+
+
+SETTLED = """
+import gc
+import numpy
+from accelbench import ArrayProgram
+
+gc.disable()
+
+def build():
+    def step(xp, x):
+        with open(__file__ + ".log", "a") as log:
+            log.write(f"{gc.isenabled()}\\n")
+        return 2 * x
+    return ArrayProgram(step=step, arrays=(numpy.linspace(0.1, 0.9, 1000),))
+"""
+
+
+def test_what_a_file_sets_when_it_is_imported_holds_for_every_arm(tmp_path: Path) -> None:
+    (tmp_path / "settled.py").write_text(SETTLED)
+    mine, _ = find_user_workload(f"{tmp_path}/settled.py:build")
+    arms = ({"dtype": AS_IS}, {"dtype": "float32"})
+    trial = Trial(framework="numpy", workload=mine, arms=arms, plan=Plan(budget_s=0.1, min_span_s=0.02, silence_s=60))
+    pool = Pool(trial.plan)
+    try:
+        assert pool.applicable(trial, Host())
+        assert [arm.outcome for arm in pool.measure(trial).arms] == ["measured", "measured"]
+    finally:
+        pool.close()
+    assert set((tmp_path / "settled.py.log").read_text().split()) == {"False"}
+
+
 def test_a_file_that_is_called_like_a_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("def build() -> 'Program': ...")
     with pytest.raises(BadInput, match=r"json\.py has the name of the module .*: give it another name"):
@@ -95,10 +159,22 @@ def build():
 
 def test_a_function_that_builds_no_program_is_refused_and_not_run(tmp_path: Path) -> None:
     (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=""))
-    sentence = r"main was not run, since it does not return a Program that it makes; .*that build one: parts and build"
+    sentence = r"my_script\.py:main returns no Program; expected .*; functions there that build one: parts and build$"
     with pytest.raises(BadInput, match=sentence):
         find_user_workload(f"{tmp_path}/my_script.py:main")
     assert find_user_workload(f"{tmp_path}/my_script.py:build")[0].name == "my_script.py:build"
+
+
+def test_a_file_in_which_nothing_builds_a_program_has_no_list_of_what_does(tmp_path: Path) -> None:
+    (tmp_path / "my_script.py").write_text("def build():\n    print('trained')\n")
+    with pytest.raises(BadInput) as raised:
+        find_user_workload(f"{tmp_path}/my_script.py:build")
+    assert str(raised.value) == (
+        f"{tmp_path}/my_script.py:build returns no Program; expected a function that makes and returns an "
+        "accelbench.Program (KerasProgram and ArrayProgram likewise), or one that says so: `def build() -> Program`"
+    )
+    with pytest.raises(BadInput, match=r"or a test of accelbench\.versions$"):
+        find_user_workload(f"{tmp_path}/my_script.py:other")
 
 
 def test_a_function_may_get_its_arguments_by_a_partial(tmp_path: Path) -> None:
@@ -119,9 +195,7 @@ def test_a_function_may_get_its_arguments_by_a_partial(tmp_path: Path) -> None:
 def test_a_script_that_trains_the_program_of_another_function_is_not_run(tmp_path: Path) -> None:
     more = "def run():\n    for batch in build().loader:\n        print(batch)\n    return 0"
     (tmp_path / "my_script.py").write_text(MINE.format(imports="", more=more))
-    with pytest.raises(
-        BadInput, match=r"run was not run, since it does not return a Program that it makes; .*parts and"
-    ):
+    with pytest.raises(BadInput, match=r"run returns no Program; expected .*; .* that build one: parts and build$"):
         find_user_workload(f"{tmp_path}/my_script.py:run")
 
 
