@@ -4,8 +4,11 @@ import json
 import math
 from dataclasses import replace
 
-from accelbench.advise.advice import Advice, TriedConfiguration, as_json, as_text
+import pytest
+
+from accelbench.advise.advice import Advice, TriedConfiguration, as_json, as_text, find_largest_batch, list_left_out
 from accelbench.advise.program_search import Alone
+from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.statistics import Judgement
 
 ADVICE = Advice(
@@ -192,6 +195,38 @@ def test_what_pays_and_was_not_tried_together_is_named_with_the_budget_that_woul
     open_together = replace(OVER_PROGRAM, untried_together={"amp": "bf16", "batch_size": "64"}, together_s=121.0)
     assert said in as_text(open_together)
     assert "Not tried together" not in as_text(OVER_PROGRAM)
+
+
+def test_larger_batches_that_were_not_offered_are_named_with_the_option_that_offers_them():
+    said = "Larger batches than 64 were not offered: --max-batch 256 offers them."
+    assert said in as_text(replace(OVER_PROGRAM, largest_batch=64))
+    assert "--max-batch" not in as_text(OVER_PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("levels", "present", "refused", "largest"),
+    [
+        (("as-is", "16", "32"), ("64",), {}, 64),
+        (("as-is", "16", "32"), ("8",), {}, None),
+        (("as-is", "16", "32"), (), {}, 32),  # the program's own is none of the levels
+        (("as-is", "16", "32"), ("64",), {"128": "there are 100 items"}, None),
+        ((), (), {"*": "the batches are the program's own"}, None),
+    ],
+)
+def test_the_largest_batch_is_named_only_if_it_is_not_below_the_programs_own(levels, present, refused, largest):
+    found = Applicable(technique="batch_size", levels=levels, present=present, refused=refused)
+    other = Applicable(technique="amp", levels=("as-is", "bf16"))
+    assert find_largest_batch([other, found]) == largest
+    assert find_largest_batch([other]) is None
+
+
+def test_what_was_not_asked_for_is_not_left_out():
+    applicable = [
+        Applicable(technique="amp", levels=("as-is", "bf16"), refused={"fp16": "no scaler"}),
+        Applicable(technique="workers", levels=(), refused={"*": "nothing waits"}),
+    ]
+    assert list_left_out(applicable, ()) == {"amp fp16": "no scaler", "workers": "nothing waits"}
+    assert list_left_out(applicable, ("amp",)) == {"amp fp16": "no scaler"}
 
 
 def test_only_what_is_advised_has_a_price():

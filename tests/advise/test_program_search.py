@@ -460,6 +460,125 @@ def test_what_breaks_a_limit_is_not_among_what_was_not_tried_together():
     assert search.find_untried_together() == {}
 
 
+def test_two_techniques_of_which_each_computes_something_else_are_timed_together_beside_the_program():
+    effects = {("batch_size", "64"): 1.5, ("data_order", "any-order"): 1.3, ("amp", "bf16"): 1.2}
+    order = axis("data_order", AS_IS, "any-order", computes_other=True, often_pays=True)
+    space = SearchSpace((*TWO.axes, order), batch_size=4)
+    surface = Surface(
+        space, lambda levels: math.prod(effects.get(each, 1.0) for each in levels.items()), seed=1, step_s=0.05
+    )
+    assert space.changes(surface.program_search(120.0).run()) == dict(effects.keys())
+
+
+SLOW = axis("compile", AS_IS, "default", slow=("default",), often_pays=True)
+TWO_AND_SLOW = SearchSpace((*TWO.axes, SLOW), batch_size=4)
+
+
+@pytest.mark.parametrize(("budget_s", "is_together_first"), [(45.0, True), (120.0, False)])
+def test_what_pays_together_is_timed_before_what_may_leave_no_time_for_it(budget_s, is_together_first):
+    timed = []
+
+    def judge(configurations, look_s, patience_s):
+        timed.extend(TWO_AND_SLOW.changes(each) for each in configurations)
+        return surface.judge(configurations, look_s, patience_s)
+
+    surface = Surface(
+        TWO_AND_SLOW,
+        lambda levels: math.prod(TWO_EFFECTS.get(each, 1.0) for each in levels.items()),
+        seed=1,
+        noise=0.02,
+        step_s=0.1,
+    )
+    search = surface.program_search(budget_s, judge=judge)
+    both = {"batch_size": "64", "amp": "bf16"}
+    assert TWO_AND_SLOW.changes(search.run()).items() >= both.items()
+    compiled = [place for place, each in enumerate(timed) if "compile" in each]
+    assert (timed.index(both) < min(compiled, default=len(timed))) is is_together_first
+    assert search.find_untried_together() == {}
+
+
+def wish_for(*names):
+    """Return a space of techniques that a user named."""
+    axes = {each.technique: each for each in PROGRAM.axes}
+    chosen = (each for each in PROGRAM.axes if each.technique in names)
+    return SearchSpace(tuple(replace(axes[each.technique], asked_at=names.index(each.technique)) for each in chosen))
+
+
+def test_techniques_that_are_named_are_tried_in_that_order_although_they_seldom_pay():
+    space, timed = wish_for("attention", "workers", "amp", "compile", "batch_size"), []
+
+    def judge(configurations, look_s, patience_s):
+        timed.extend(name for each in configurations for name in space.changes(each))
+        return surface.judge(configurations, look_s, patience_s)
+
+    surface = Surface(space, speedup, seed=0, noise=0.01, step_s=0.2)
+    search = surface.program_search(30.0, judge=judge)
+    search.run()
+    assert timed[0] == "attention"
+    unlikely = {(each.technique, each.level) for each in search.list_alone() if each.is_unlikely}
+    assert unlikely == {("batch_size", "1"), ("batch_size", "2")}  # the program's own is 4
+
+
+def test_further_levels_of_a_technique_that_is_named_come_after_the_first_ones_of_all():
+    space, timed = wish_for("compile", "batch_size", "attention"), []
+
+    def judge(configurations, look_s, patience_s):
+        timed.extend(space.changes(each) for each in configurations)
+        return surface.judge(configurations, look_s, patience_s)
+
+    surface = Surface(space, speedup, seed=0)
+    surface.program_search(240.0, judge=judge).run()
+    alone = [*dict.fromkeys(item for each in timed if len(each) == 1 for item in each.items())]
+    assert alone[:2] == [("batch_size", "8"), ("attention", "math")]
+    assert alone.index(("compile", "default")) < alone.index(("batch_size", "32"))
+    assert alone.index(("compile", "thorough")) < alone.index(("batch_size", "2"))
+
+
+EQUALS = SearchSpace(
+    (
+        axis("batch_size", AS_IS, "64", computes_other=True, often_pays=True, present="32"),
+        axis("steps", AS_IS, "8", often_pays=True),
+    )
+)
+
+
+def search_equals(*trials):
+    """Return a search with these trials, each of the gains of a larger batch and of more steps; the last is a race."""
+    search = Surface(EQUALS, lambda _: 1.0, seed=0).program_search(60.0)
+    for place, (batch, steps) in enumerate(trials):
+        if place == len(trials) - 1:
+            search.observations.begin_elimination(3)
+        looks = {("64", AS_IS): batch, (AS_IS, "8"): steps}
+        observed = {
+            each: Observation(log_ratios=tuple(map(math.log, gains)), step_s=0.1) for each, gains in looks.items()
+        }
+        search.observations.add({EQUALS.baseline: Observation(step_s=0.1)} | observed)
+    return search
+
+
+def spread_around(gain, width):
+    return [gain * math.exp(width * (place % 5 - 2) / 2) for place in range(15)]
+
+
+def test_of_two_gains_that_are_the_same_the_surer_one_is_advised():
+    first = spread_around(1.36, 0.15), spread_around(1.40, 0.02)
+    race = spread_around(1.39, 0.15), spread_around(1.37, 0.02)  # the race alone would choose the larger batch
+    search = search_equals(first, first, race)
+    assert EQUALS.changes(search.answer_so_far()) == {"steps": "8"}
+
+
+def test_of_two_gains_that_are_as_sure_the_one_that_leaves_what_is_learnt_alone_is_advised():
+    same = spread_around(1.381, 0.02), spread_around(1.38, 0.02)
+    search = search_equals(same, same, same)
+    assert EQUALS.changes(search.answer_so_far()) == {"steps": "8"}
+
+
+def test_a_gain_that_is_higher_is_advised_although_another_one_leaves_what_is_learnt_alone():
+    higher = spread_around(1.5, 0.02), spread_around(1.38, 0.02)
+    search = search_equals(higher, higher, higher)
+    assert EQUALS.changes(search.answer_so_far()) == {"batch_size": "64"}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_gain_that_is_shown_and_does_not_pay_leaves_the_program_as_it_is(seed):
     space = replace(PROGRAM, axes=tuple(each for each in PROGRAM.axes if each.technique == "amp"))

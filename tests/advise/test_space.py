@@ -54,6 +54,13 @@ def test_of_several_techniques_that_are_wished_for_those_that_are_refused_are_le
     assert [axis.technique for axis in build_space("torch", FOUND, ("workers", "amp")).axes] == ["amp"]
 
 
+def test_techniques_that_are_wished_for_have_their_place_among_the_wishes():
+    found = [Applicable(technique=name, levels=("as-is", "other")) for name in ("amp", "attention", "workers")]
+    asked_at = {axis.technique: axis.asked_at for axis in build_space("torch", found, ("attention", "amp")).axes}
+    assert asked_at == {"attention": 0, "amp": 1}
+    assert {axis.asked_at for axis in build_space("torch", found, ()).axes} == {None}
+
+
 def test_the_batch_size_of_a_program_is_known_although_only_something_else_is_searched():
     found = [
         Applicable(technique="amp", levels=("as-is", "bf16")),

@@ -18,6 +18,7 @@ from accelbench.text import format_levels, hyphenate
 from accelbench.units import minutes, percent, plural, ratio, size, speedup
 
 VAGUE = 10.0  # times as high as its lower end, the upper end of an interval that is not worth printing
+WIDER = 4  # times the largest batch size: at least one level of every framework lies between
 MAX_LISTED = 12  # configurations in the text; the JSON has all
 
 
@@ -65,6 +66,7 @@ class Advice:
         longest_s: what the longest trial took.
         longest: what its last configuration switched.
         interrupted: whether Ctrl-C ended the search.
+        largest_batch: the largest batch size that was offered, or the program's own; None if a larger one was.
         over: what speedups are over, "your program" or "the baseline".
         alone: what every technique alone does to a user's program.
         present: the levels that a user's program has already, by technique.
@@ -97,6 +99,7 @@ class Advice:
     untried_together: Levels = field(default_factory=dict)
     together_s: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    largest_batch: int | None = None
     over: str = "the baseline"
     alone: tuple[Alone, ...] = ()
     present: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -123,8 +126,9 @@ def build_advice(
     applicable: Iterable[Applicable],
     *,
     device: str,
+    only: tuple[str, ...] = (),
 ) -> Advice:
-    """Return the advice that a search has come to."""
+    """Return the advice that a search has come to, which tried techniques that a user named, or all."""
     space, look = search.space, search.observations.first_looks[best]
     applicable = [*applicable]
     is_program = isinstance(search, ProgramSearch)
@@ -159,11 +163,8 @@ def build_advice(
         untried=_untried_levels(search),
         untried_together=search.find_untried_together() if isinstance(search, ProgramSearch) else {},
         together_s=search.predict_budget_together_s() if isinstance(search, ProgramSearch) else None,
-        left_out={
-            each.technique if level == "*" else f"{each.technique} {level}": reason
-            for each in applicable
-            for level, reason in each.refused.items()
-        },
+        left_out=list_left_out(applicable, only),
+        largest_batch=find_largest_batch(_asked_for(applicable, only)) if is_program else None,
         over="your program" if is_program else "the baseline",
         alone=alone,
         present={each.technique: each.present for each in applicable if each.present},
@@ -171,6 +172,34 @@ def build_advice(
         is_cut_short=isinstance(search, ProgramSearch) and search.is_cut_short,
         compares_outputs=not isinstance(search, ProgramSearch) or search.iteration.compares_outputs,
     )
+
+
+def list_left_out(applicable: Iterable[Applicable], only: tuple[str, ...]) -> dict[str, str]:
+    """Return the reasons for what was left out of the techniques that a user named, or of all."""
+    return {
+        each.technique if level == "*" else f"{each.technique} {level}": reason
+        for each in _asked_for(applicable, only)
+        for level, reason in each.refused.items()
+    }
+
+
+def find_largest_batch(applicable: Iterable[Applicable]) -> int | None:
+    """Return the largest batch size of a search, where it offers none that is larger than the program's own.
+
+    A program's own size that is not known, since it is no level, counts as one. None stands for a search that offers
+    a larger one, or refuses it with a reason, or that is not about batch sizes.
+    """
+    found = next((each for each in applicable if each.technique == "batch_size" and len(each.levels) > 1), None)
+    if found is None:
+        return None
+    offered = [int(each) for each in (*found.levels, *found.refused) if each.isdecimal()]
+    own = [int(each) for each in found.present if each.isdecimal()]
+    largest = max([*offered, *own], default=None)
+    return largest if not own or largest in own else None
+
+
+def _asked_for(applicable: Iterable[Applicable], only: tuple[str, ...]) -> list[Applicable]:
+    return [each for each in applicable if not only or each.technique in only]
 
 
 def _enough_s(alone: Iterable[Alone], budget_s: float) -> float | None:
@@ -314,6 +343,9 @@ def _open(advice: Advice) -> Iterator[str]:
         yield f"--budget {_in_minutes(advice.enough_s)} would {what}, by estimate."
     if unlikely:
         yield f"Not tried, since they seldom pay: {unlikely}."
+    if (largest := advice.largest_batch) is not None:
+        wider = WIDER * largest
+        yield f"Larger batches than {largest} were not offered: --max-batch {wider} offers them."
     if advice.is_cut_short:
         yield f"The time was up after {minutes(advice.spent_s)}, in the middle of a trial that was not waited for."
     elif advice.interrupted:

@@ -35,6 +35,7 @@ WORTH = NEGLIGIBLE  # a gain below this does not pay for a change of a program
 BASELINE_AGAIN_SHARE = 0.1  # of the budget at most, for a second look at what the program takes by itself
 ALONE_SHARE = 0.6  # of the budget at most goes into techniques alone, in a first look at each
 COMPILE_SHARE = 0.85  # of the budget, by which what compiles must have been timed
+SLOW_TIMES = 2.0  # times the seconds that are predicted: what something that compiles may take
 GIVEN_UP_TIMES = 2.0  # the seconds in which something was not timed: what it may need
 AGAIN_SHARE = 0.75  # likewise, with further looks at what is undecided
 FINISH_SHARE = 1.1  # likewise, at the end: an answer is worth a few seconds beyond the budget
@@ -301,8 +302,17 @@ class ProgramSearch(Search):
             self._look_at_baseline()
 
     def _in_order(self, alone: Iterable[Configuration]) -> list[Configuration]:
-        """Return techniques in the order in which they are tried, what is slow to start last."""
-        return sorted(alone, key=lambda each: (self.space.is_slow_to_start(each), self._promise(each)))
+        """Return techniques in the order in which they are tried, what is slow to start last.
+
+        Those that a user named keep the order of their names, where their promise is the same.
+        """
+        asked_at = {axis.technique: axis.asked_at or 0 for axis in self.space.axes}
+
+        def order(each: Configuration) -> tuple[bool, int, int]:
+            (name,) = self.space.changes(each)
+            return self.space.is_slow_to_start(each), self._promise(each), asked_at[name]
+
+        return sorted(alone, key=order)
 
     def _look_at_baseline(self) -> None:
         self._look([self.space.baseline], 0.0, FIRST_PATIENCE * self.budget_s, self.judge)
@@ -340,6 +350,8 @@ class ProgramSearch(Search):
             alike = [each for each in left if self._kind(each) == self._kind(left[0])]
             is_slow = self.space.is_slow_to_start(left[0])
             group = alike[: 1 if is_slow else MAX_CANDIDATES if is_costed else FIRST_GROUP]
+            if is_slow:
+                self._judge_together_before(group)
             look_s = self._share_look_s(group, share, len(left))
             within = max(share, COMPILE_SHARE) if is_slow else share
             group = self._affordable(group, look_s, within if is_costed else 1.0)  # one answer is better than none
@@ -364,11 +376,18 @@ class ProgramSearch(Search):
         return self.space.is_slow_to_start(configuration), self.space.loads_otherwise(configuration)
 
     def _promise(self, configuration: Configuration) -> int:
-        """Return how soon a technique alone is tried, from ``FIRST`` to ``LAST``."""
+        """Return how soon a technique alone is tried, from ``FIRST`` to ``LAST``.
+
+        One that a user named counts as one that often pays, and so do all of its levels but those below the program's.
+        """
         ((name, level),) = self.space.changes(configuration).items()
         axis = next(axis for axis in self.space.axes if axis.technique == name)
         rank = axis.by_promise().index(level)
-        if axis.is_below_own(level) or (rank and level in axis.slow):
+        if axis.is_below_own(level):
+            return LAST
+        if axis.asked_at is not None:
+            return min(OFTEN, rank)
+        if rank and level in axis.slow:
             return LAST
         is_usual = axis.often_pays and (rank == 0 or (level.isdecimal() and axis.present.isdecimal()))
         return min(LAST, rank if is_usual else rank + SELDOM)
@@ -403,13 +422,34 @@ class ProgramSearch(Search):
         several = [sure, paying, *combinations(paying, max(2, len(paying) - 1)), *combinations(paying, 2)]
         gains = {self.space.combine(each): sum(map(self.observations.estimate, each)) for each in several if each[1:]}
         least = max(gains.values(), default=0.0) - math.log(BEHIND)
-        new = [each for each, gain in gains.items() if gain > least and each not in self.observations.first_looks]
+        self._time_together([each for each, gain in gains.items() if gain > least])
+
+    def _judge_together_before(self, slow: Sequence[Configuration]) -> None:
+        """Try what surely pays together before something that is slow to start, if there may be no time after it."""
+        sure = [each for each in self._paying() if self._describe(each).pays]
+        if len(sure) < 2 or self.observations.is_final:
+            return
+        together = self.space.combine(sure)
+        together_s = self._predict_s([together], self._least_look_s([together]), self._reference(together))
+        slow_s = SLOW_TIMES * self._predict_s(slow, self._least_look_s(slow))
+        if slow_s + together_s > self._left_s(TOGETHER_SHARE):
+            self._time_together([together])
+
+    def _time_together(self, combined: Iterable[Configuration]) -> None:
+        """Time the combinations that are new beside what computes the same, as far as there is time before the race."""
+        new = [each for each in combined if each not in self.observations.first_looks]
         for reference, group in self._group_by_reference(new):
             look_s = self._least_look_s(group)
             fitting = self._affordable(group, look_s, TOGETHER_SHARE, reference)
             if fitting:
                 self.report(f"{plural(len(fitting), 'combination')} of what pays")
                 self._look([reference, *fitting], self._patience_s(look_s), look_s, self.judge)
+
+    def _reference(self, configuration: Configuration) -> Configuration:
+        """Return what computes the same as a combination; the program as it stands, if that was never measured."""
+        reference = super()._reference(configuration)
+        look = self.observations.first_looks.get(reference)
+        return reference if look is not None and look.is_measured else self.space.baseline
 
     def _paying(self) -> list[Configuration]:
         """Return the best level of each technique that pays alone, or seems to; the best technique first."""
@@ -503,7 +543,7 @@ class ProgramSearch(Search):
         return best if is_out or self._is_shown_to_pay(best) else self.space.baseline
 
     def _choose_promising(self) -> Configuration:
-        """Return the fastest that is shown to pay, or one with less switched that is as fast.
+        """Return the fastest that is shown to pay, or one that is as fast and is to be preferred.
 
         If the race leaves none, the fastest of those that it began with. If none of them is shown to pay, the
         fastest that seems to pay; the program as it stands if none does.
@@ -514,13 +554,26 @@ class ProgramSearch(Search):
             paying = (each for each in left if self._is_shown_to_pay(each) and self._keeps_limits(each))
             ranking = sorted(paying, key=self.observations.estimate, reverse=True)
         if ranking:
-            least = self.observations.estimate(ranking[0]) - math.log1p(NOISE)
-            equals = [each for each in ranking if self.observations.estimate(each) >= least]
-            return min(equals, key=lambda each: len(self.space.changes(each)))
+            return self._choose_preferred(ranking)
         best = super()._choose_simplest()
         gain = self.judge_gain(best)
         seems_to_pay = gain is not None and gain.speedup > 1 + WORTH
         return best if seems_to_pay or self.space.baseline in self.observations.eliminated else self.space.baseline
+
+    def _choose_preferred(self, ranking: Sequence[Configuration]) -> Configuration:
+        """Return the fastest of some that are shown to pay, or another one whose gain is the same within the noise.
+
+        Of these, one with the least switched is chosen, of these one whose gain is surest, and of these one that leaves
+        what is learnt alone. The gains are those that the answer states.
+        """
+        gains = {each: gain for each in ranking if (gain := self.judge_gain(each)) is not None}
+        least = max(gain.speedup for gain in gains.values()) / (1 + NOISE)
+        equals = [each for each, gain in gains.items() if gain.speedup >= least]
+        fewest = min(len(self.space.changes(each)) for each in equals)
+        simplest = [each for each in equals if len(self.space.changes(each)) == fewest]
+        surest = max(gains[each].low for each in simplest) / (1 + NOISE)
+        sure = (each for each in simplest if gains[each].low >= surest)
+        return min(sure, key=lambda each: not self.space.leaves_outputs(each))
 
     def _is_shown_to_pay(self, configuration: Configuration) -> bool:
         gain = self.judge_gain(configuration)

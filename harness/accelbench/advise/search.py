@@ -355,12 +355,16 @@ class Search:
         """Yield groups of candidates that compute the same, the fastest reference first."""
 
         def order(configuration: Configuration) -> tuple[float, Configuration]:
-            reference = self.space.reference(configuration)
+            reference = self._reference(configuration)
             return -self.observations.estimate(reference), reference
 
         for (_, reference), group in groupby(sorted(candidates, key=order), key=order):
             for part in _split(list(group), MAX_CANDIDATES):
                 yield reference, part
+
+    def _reference(self, configuration: Configuration) -> Configuration:
+        """Return what a configuration is timed beside at its first look."""
+        return self.space.reference(configuration)
 
     def _look(
         self,

@@ -162,6 +162,7 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
         best,
         preparation.applicable,
         device=_device(preparation.trial, search.space.levels(best), preparation.accelerators),
+        only=request.only,
     )
 
 

@@ -25,7 +25,8 @@ class Axis:
     ``computes`` names for each level what it computes: two levels of the same name must give the same output.
     ``tolerances`` are the relative errors that the levels may cost. ``slow`` are levels that are slow to start.
     ``present`` is the level that a user's program has already, "" where it is unknown. ``often_pays`` and ``loads`` say
-    whether it pays in many programs, and whether it is about how batches are loaded.
+    whether it pays in many programs, and whether it is about how batches are loaded. ``asked_at`` is its place among
+    the techniques that a user named, None where none are.
     """
 
     technique: str
@@ -36,6 +37,7 @@ class Axis:
     present: str = ""
     often_pays: bool = False
     loads: bool = False
+    asked_at: int | None = None
 
     def by_promise(self) -> tuple[str, ...]:
         """Return the levels without the baseline, those first that are likely to pay.
@@ -131,6 +133,10 @@ class SearchSpace:
             axis.levels[axis.computes.index(computed)]
             for axis, computed in zip(self.axes, self._outputs_of(configuration), strict=True)
         )
+
+    def leaves_outputs(self, configuration: Configuration) -> bool:
+        """Return whether the configuration computes what the baseline computes."""
+        return self.reference(configuration) == self.baseline
 
     def references(self) -> list[Configuration]:
         """Return one configuration for each thing that can be computed, the baseline first."""
@@ -231,7 +237,12 @@ def build_space(framework: str, found: Collection[Applicable], only: tuple[str, 
     chosen = [each for name, each in free.items() if not only or name in only]
     if not chosen:
         raise Unavailable("there is nothing to switch: no technique that can be advised applies to this workload here")
-    return SearchSpace(tuple(_axis(framework, each) for each in chosen), _batch_size_of_loader(found))
+    axes = (replace(_axis(framework, each), asked_at=_place_among(only, each.technique)) for each in chosen)
+    return SearchSpace(tuple(axes), _batch_size_of_loader(found))
+
+
+def _place_among(names: tuple[str, ...], name: str) -> int | None:
+    return names.index(name) if name in names else None
 
 
 def _batch_size_of_loader(found: Collection[Applicable]) -> int | None:
