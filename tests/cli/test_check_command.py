@@ -58,7 +58,7 @@ def results(tmp_path):
 def test_an_unchanged_run_passes(accelbench):
     result = accelbench()
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == ("example-2c-8g/0012_run after 11 runs of the same machine, identity and size: 8 same\n")
+    assert result.stdout == ("example-2c-8g/0012_run after 11 runs of this machine and size: 8 same\n")
 
 
 def test_a_technique_that_pays_less_fails_and_says_by_how_much(accelbench, results):
@@ -197,8 +197,11 @@ def test_what_is_accepted_with_a_reason_passes_from_then_on(accelbench, results)
     assert (result.exit_code, result.stderr) == (0, "")
     assert 'reason = "float32 accumulation"' in (results / "accepted-changes.toml").read_text()
     assert accelbench().exit_code == 0
-    saved(results, 14, factor=0.8)
-    assert accelbench().exit_code == 0
+    for number in (13, 14):
+        saved(results, number, factor=0.8)
+        told = accelbench()
+        assert told.exit_code == 0
+        assert ": 1 accepted, 7 same" in told.stdout.splitlines()[0]
     saved(results, 15, factor=0.5)
     assert accelbench().exit_code == 1
 
@@ -206,7 +209,25 @@ def test_what_is_accepted_with_a_reason_passes_from_then_on(accelbench, results)
 def test_an_answer_that_may_be_wrong_is_accepted_too(accelbench, results):
     saved(results, 13, broken="differs by 7 %")
     assert accept("amp bf16", "--reason", "being mended").exit_code == 0
-    assert accelbench().exit_code == 0
+    told = accelbench()
+    assert told.exit_code == 0
+    what = "amp bf16 against amp fp32 on mlp (torch)"
+    line = f"✓ {what}: accepted (being mended): has no speed any more; wrong output: differs by 7 %"
+    assert line in told.stdout.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["text", "markdown", "github", "json", "junit"])
+def test_an_accepted_change_among_runs_that_spread_is_told_as_accepted_and_not_as_undecided(accelbench, results, kind):
+    for number in range(1, 13):
+        saved(results, number, spread=0.05)
+    saved(results, 13, spread=0.05, factor=0.3)
+    assert accept("on mlp", "--reason", "on purpose").exit_code == 0
+    lines = accelbench("--format", kind).stdout.splitlines()
+    about = [line for line in lines if "amp bf16 against amp fp32 on mlp" in line]
+    assert not any("undecided" in line for line in about)
+    if kind in ("text", "markdown", "github"):
+        assert any("accepted (on purpose" in line.replace("\\", "") and "speedup 2." in line for line in about)
+        assert any(": 1 accepted, " in line for line in lines)
 
 
 def test_margins_of_the_project_count(accelbench, results, tmp_path):

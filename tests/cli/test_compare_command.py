@@ -21,11 +21,13 @@ def accelbench(tmp_path, monkeypatch):
     return lambda *arguments: CliRunner().invoke(main, list(arguments), prog_name="accelbench")
 
 
-def keep(folder, number: int, *, bf16: float = 1.8, speed: float = 1.0, machine: str = "box", **told):
+def keep(
+    folder, number: int, *, bf16: float = 1.8, speed: float = 1.0, machine: str = "box", workloads: int = 12, **told
+):
     """Save a run of a dozen workloads; of the first one bf16 is so many times as fast."""
     chance = Random(number)
     trials = []
-    for place in range(12):
+    for place in range(workloads):
         seconds = chance.gauss(1.0, 0.01) / speed
         gained = (bf16 if place == 0 else 1.8) * chance.gauss(1.0, 0.005)
         found = effect(gained, gained * 0.98, gained * 1.02, "faster")
@@ -71,6 +73,24 @@ def test_the_machine_and_the_technique_are_distinguished_below_what_changed(acce
     assert any(line.startswith("machine     1.09× (1.0") and line.endswith("), faster") for line in lines)
     (row,) = (line for line in lines if "net-" in line)
     assert all(said in row for said in ("amp bf16", "net-0", "1.8", "1.6", "0.9", "slower"))
+
+
+def test_a_change_of_a_single_workload_is_not_blamed_on_the_machine(accelbench, tmp_path):
+    folder = tmp_path / "few"
+    paths = [str(keep(folder, number, workloads=1, speed=0.5 if number == 8 else 1.0)) for number in range(1, 9)]
+    sides = (",".join(map(str, range(1, 8))), "8", "--storage", str(folder))
+    told = accelbench("compare", *sides).stdout
+    assert "machine  " not in told
+    assert "workloads   ▼ 1 slower" in told
+    assert "counts as the workloads' own." in " ".join(told.splitlines())
+    found = json.loads(accelbench("compare", *sides, "--json").stdout)
+    assert found["machine"] is None
+    assert [(row["workload"], row["verdict"]) for row in found["workloads"]] == [("net-0", "slower")]
+    beside = accelbench("report", paths[0], paths[7], "--format", "markdown").stdout
+    (line,) = (line for line in beside.splitlines() if line.startswith("- nightly 0008 against nightly 0001: "))
+    assert "nightly 0001: of 1 workload, " in line
+    assert "; of 1 effect, " in line
+    assert "the machine" not in line
 
 
 @pytest.mark.usefixtures("results")
@@ -131,6 +151,25 @@ def test_the_commits_of_two_runs_are_told_where_they_differ(accelbench, tmp_path
     both = lone_runs(tmp_path / "lone", visits=(2, 1), commits=("a" * 40, "b" * 40))
     told = accelbench("compare", *both, *where).stdout
     assert "is known to change a number. The commit changed, too: aaaaaaaa → bbbbbbbb." in told
+
+
+@pytest.mark.parametrize(
+    ("commits", "said"),
+    [
+        ("aab", "Nothing known changed but the commit: aaaaaaaa → bbbbbbbb."),
+        ("acb", "Nothing known changed but the commits: aaaaaaaa and cccccccc → bbbbbbbb."),
+        ("aba", "Nothing known changed but the commits: aaaaaaaa and bbbbbbbb → aaaaaaaa."),
+        ("aaa", "Nothing known changed."),
+        ("a b", "Nothing known changed."),
+    ],
+)
+def test_the_commits_of_several_runs_are_told_where_the_sides_differ(accelbench, tmp_path, commits, said):
+    for number, commit in enumerate(commits, start=1):
+        path = keep(tmp_path / "runs", number)
+        document = json.loads(path.read_text())
+        document["commit_info"] = {"id": 40 * commit} if commit != " " else {}
+        path.write_text(json.dumps(document))
+    assert said in accelbench("compare", "1,2", "3", "--storage", str(tmp_path / "runs")).stdout.splitlines()
 
 
 def test_an_undecided_shift_of_the_machine_is_told_after_its_number(accelbench, tmp_path):

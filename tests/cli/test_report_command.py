@@ -151,6 +151,8 @@ def test_other_formats_are_printed_and_nothing_is_written(accelbench, tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--format", "csv", "--output", "x.csv"], "Error: --output: csv is only printed; leave --output out"),
+        (["--format", "markdown", "--output", "x y"], "markdown is only printed; leave --output out and write > 'x y'"),
         (["--format", "pdf"], "'pdf' is not one of 'html', 'json', 'markdown', 'csv'"),
         (["--certificates", "nowhere"], "Directory 'nowhere' does not exist"),
     ],

@@ -117,8 +117,30 @@ def test_what_all_candidates_or_their_baseline_alone_do_is_a_change_of_effects_a
     assert called(found.workloads) == {}
 
 
-def test_fewer_than_five_workloads_cannot_be_distinguished_from_the_machine():
-    assert "with fewer than 5 workloads, what they have" in compare_sides(cases=4, machine=1.2).remarks[1]
+def test_on_one_machine_what_fewer_than_five_workloads_do_counts_as_their_own():
+    found = compare_sides(cases=8, machine=0.5)
+    assert found.machine.empty
+    assert called(found.workloads) == dict.fromkeys(["w0", "w1", "w2", "w3"], "slower")
+    assert np.exp(found.techniques["own_shift"]).tolist() == pytest.approx([0.5] * 8, rel=0.1)
+    assert np.exp(found.techniques["baseline_shift"]).tolist() == pytest.approx([0.5] * 8, rel=0.1)
+    own = "With fewer than 5 workloads nothing is known of the machine, so what changed counts as the workloads' own"
+    assert found.remarks[1] == own
+
+
+def test_of_another_machine_fewer_than_five_workloads_say_how_fast_it_is():
+    runs, before, after = sides(on="other", machine=3.0)
+    found = compare_runs(made(runs, cases=4), before, after)
+    assert exp(found.machine["shift"].iloc[0]) == pytest.approx(3.0, rel=0.1)
+    assert found.remarks[1].startswith("With fewer than 5 workloads, what they have in common may be theirs")
+
+
+def test_a_run_of_few_workloads_among_others_leaves_every_shift_known():
+    runs, before, after = sides()
+    history = made(runs)
+    few = (history.observations["run"] == before[0]) & ~history.observations["workload"].isin(["w0", "w1"])
+    found = compare_runs(History(runs=history.runs, observations=history.observations[~few]), before, after)
+    assert len(found.machine) == 1
+    assert found.techniques[["own_shift", "baseline_shift"]].notna().all(axis=None)
 
 
 @pytest.mark.parametrize("seed", range(3))

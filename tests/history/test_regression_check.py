@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -201,6 +202,25 @@ def test_what_was_accepted_is_raised_again_only_when_it_changes_further():
     assert raised(check_regressions(known, waivers=[entry])) == []
     further = history(cases=20, step={3: 0.75}, at=-4)
     assert raised(check_regressions(further, waivers=[entry])) == [("technique", "net-3", "slower")]
+
+
+def test_an_accepted_change_among_runs_that_spread_is_accepted_and_not_undecided():
+    known = history(cases=5, spread=0.06, step={3: 0.4})
+    (slower,) = check_regressions(known).regressions
+    entry = Waiver(case=slower.subject.key, since=slower.since, ratio=slower.ratio, reason="on purpose")
+    found = check_regressions(known, waivers=[entry])
+    (accepted,) = found.of("accepted")
+    assert (accepted.subject, accepted.accepted, accepted.ratio) == (slower.subject, "on purpose", slower.ratio)
+    assert slower.subject not in [each.subject for each in found.of("undecided", "same")]
+    assert replace(found, findings=[accepted]).status(strict=True) == 0
+    with pytest.raises(BadInput, match="no change is reported"):
+        found.find_change("net-3")
+
+
+def test_a_subject_that_moved_on_its_own_is_not_called_accepted():
+    entry = Waiver(technique="amp", workload="net-3", since="example/0027_run", ratio=0.9, reason="more exact")
+    assert check_regressions(history(cases=20), waivers=[entry]).of("accepted") == []
+    assert check_regressions(history(cases=20, step={4: 0.9}), waivers=[entry]).of("accepted") == []
 
 
 @pytest.mark.parametrize(

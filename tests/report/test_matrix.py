@@ -64,6 +64,18 @@ def test_what_could_not_be_measured_says_why_and_what_was_not_asked_for_says_not
     assert ("net", "tf32") not in found.cells
 
 
+def test_a_workload_of_which_nothing_could_be_measured_stands_last_with_its_technique():
+    (found,) = matrix(
+        compared("own", None, workload="wrong", name="w"),
+        compared("amp", None, workload="wrong", name="v"),
+        compared("amp", FASTER),
+        compared("tf32", None, name="t2"),
+    )
+    assert (found.techniques, found.workloads) == (["amp", "own"], ["net", "wrong"])
+    cells = {place: cell.text for place, cell in found.cells.items()}
+    assert cells == {("net", "amp"): "▲ 1.50×", ("wrong", "amp"): "–", ("wrong", "own"): "–"}
+
+
 def test_techniques_on_many_workloads_come_first_and_workloads_stand_with_them():
     (found,) = matrix(
         compared("tf32", FASTER, workload="a"),

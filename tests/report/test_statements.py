@@ -1,5 +1,7 @@
 """The answer: what pays, what does not, and what would decide the rest."""
 
+from dataclasses import replace
+
 import pytest
 from pages import between, result_of, text
 from runs import arm, effect, memory, run, trial
@@ -75,6 +77,29 @@ def test_a_statement_has_the_recipe_of_the_level_that_it_is_about():
 def test_the_surest_gain_counts_not_the_largest_estimate():
     told = measured(amp("wide", bf16=(3.0, 1.1, 9.0, "faster")), amp("sure", bf16=(1.5, 1.4, 1.6, "faster")))
     assert told["faster"].statements[0].finding.startswith("makes sure 1.50× as fast")
+
+
+def ladder(*rungs):
+    """Return a trial of a ladder: of each rung its effects over the start and over the rung below."""
+    levels = ["start", *(f"+{name}" for name, *_ in rungs)]
+    arms = [arm({"ladder": levels[0]}, 1.0)]
+    for place, (_, over_start, over_below) in enumerate(rungs, start=1):
+        below = replace(effect(*over_below), against={"ladder": levels[place - 1]})
+        found = [effect(*over_start), *([below] if place > 1 else [])]
+        arms.append(arm({"ladder": levels[place]}, 1 / over_start[0], effects=found))
+    return trial(*arms)
+
+
+def test_a_rung_that_brings_nothing_over_the_one_below_is_not_advised():
+    first = ("sum", (13.5, 11.4, 15.9, "faster"), (13.5, 11.4, 15.9, "faster"))
+    dot = ("dot", (27.3, 20.6, 36.1, "faster"), (2.0, 1.7, 2.5, "faster"))
+    idle = ("layout", (26.3, 22.2, 31.3, "faster"), (0.977, 0.776, 1.23, "undecided"))
+    (statement,) = measured(ladder(first, dot, idle))["faster"].statements
+    assert statement.what == "ladder +dot"
+    assert sentences(statement).endswith("Also pays: +sum and +layout")
+    better = (*idle[:2], (1.1, 1.05, 1.2, "faster"))
+    (statement,) = measured(ladder(first, dot, better))["faster"].statements
+    assert statement.what == "ladder +layout"
 
 
 def test_what_pays_everywhere_comes_before_what_pays_most_in_one_place_and_loops_in_python_come_last():

@@ -109,7 +109,7 @@ def test_a_ladder_stands_rung_by_rung_with_what_each_adds(summary_of):
 
 def test_a_run_in_which_nothing_was_compared_says_so(summary_of):
     text = summary_of(trial(arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"})), interrupted=True)
-    assert "0 comparisons in 1 trial. 1 of 2 arms have no speed: 1 unavailable." in text
+    assert "0 comparisons in 1 trial. 1 of 2 arms has no speed: 1 unavailable." in text
     assert "This run was interrupted" in text
     assert "## " not in text
 

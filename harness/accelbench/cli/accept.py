@@ -21,8 +21,8 @@ def accept(
     """Accept a CHANGE that accelbench check reports on RESULTS (default: where pytest saved last).
 
     CHANGE is a part of the name of one reported case, workload, technique or machine. The change is written with its
-    reason to the file of accepted changes, and check reports it again only if it changes further. Exit status 0:
-    accepted, 2: bad input, or no single reported change has that name.
+    reason to the file of accepted changes. From then on check calls it accepted, and reports what changes further.
+    Exit status 0: accepted, 2: bad input, or no single reported change has that name.
 
     \b
     Example:

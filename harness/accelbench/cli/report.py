@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # pandas and the figures load only inside the command that ne
     from accelbench.results import Findings, Result
     from accelbench.results.certificates import MachineCertificates
     from accelbench.schema.run_explanation import RunExplanation
+
+_PRINTED = ("markdown", "csv")  # formats of which no file is written
 
 
 @click.command(short_help="Render a run, or several side by side, as a page.")
@@ -74,11 +77,13 @@ def report(
     from accelbench.results import Findings
     from accelbench.schema.safe_json import printable
 
+    if output is not None and wanted in _PRINTED:
+        raise BadInput(f"--output: {wanted} is only printed; leave --output out and write > {shlex.quote(output)}")
     locations = results or (default_results(),)
     runs = [Findings(newest) for newest in newest_of(locations)]
     kept = _certificates_of(runs, certificates or CERTIFICATES)
     past = _history_of(locations, [each.result for each in runs]) if with_history and wanted != "csv" else None
-    if wanted in ("markdown", "csv"):
+    if wanted in _PRINTED:
         click.echo(
             report_as_text(wanted, runs, kept, printable(title), past).encode(), nl=False
         )  # UTF-8 on every terminal

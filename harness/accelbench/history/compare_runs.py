@@ -6,7 +6,7 @@ The unit of the statistics is the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,10 +61,10 @@ class RunComparison:
 
     Their columns are ``before``, ``after``, ``shift``, ``low``, ``high``, ``p``, ``verdict`` and ``runs``, which is
     about how many runs a side would decide. Shifts are logarithms, above 0 where it is faster after. ``machine`` has
-    one row, or none without times in common; ``workloads`` are indexed by framework and workload. ``techniques`` have
-    one row per effect, with its description, ``standing`` and, beyond the machine's part, how the times of its baseline
-    and of itself shifted: ``baseline_shift`` and ``own_shift``. ``spread_known`` says whether the spread between runs
-    is known.
+    one row, or none where nothing is known of it: without times in common, or on one machine with few workloads.
+    ``workloads`` are indexed by framework and workload. ``techniques`` have one row per effect, with its description,
+    ``standing`` and, beyond the machine's part, how the times of its baseline and of itself shifted:
+    ``baseline_shift`` and ``own_shift``. ``spread_known`` says whether the spread between runs is known.
     """
 
     before: Side
@@ -94,6 +94,11 @@ class _Sides:
     def spread_known(self) -> bool:
         """Whether the spread between runs is known on both sides."""
         return self.before.shows_spread and self.after.shows_spread
+
+    @property
+    def moved(self) -> bool:
+        """Whether the sides are two machines."""
+        return self.before.machine != self.after.machine
 
     @property
     def runs(self) -> list[str]:
@@ -159,16 +164,18 @@ def compare_runs(
     observed = history.observations[history.observations["run"].isin(sides.runs)]
     all_times = pivot(observed, "log_s", [*_CASE, "baseline"], sides.runs)
     times = sides.on_both(all_times)
-    parts = split_times(times, min_workloads=1)
+    parts = split_times(times, min_workloads=1 if sides.moved else MIN_WORKLOADS)
+    beyond_machine = (times - parts.machine.fillna(0.0)).droplevel("baseline")
+    machine = _compare_machine(parts, sides)
     return RunComparison(
         before=sides.before,
         after=sides.after,
         thresholds=sides.thresholds,
         spread_known=sides.spread_known,
-        machine=_compare_machine(parts, sides),
+        machine=machine,
         workloads=_compare_workloads(parts, sides),
-        techniques=_compare_techniques(observed, history.runs, (times - parts.machine).droplevel("baseline"), sides),
-        remarks=tuple(_remarks(all_times, parts, len(times), before, after)),
+        techniques=_compare_techniques(observed, history.runs, beyond_machine, sides),
+        remarks=(_count_arms(all_times, len(times), before, after), *_doubt_machine(parts, machine)),
     )
 
 
@@ -223,10 +230,10 @@ def _similar_runs(
 
 
 def _compare_machine(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
-    """Return by how much the machine became faster, as one row over everything that it measured."""
-    if parts.workloads.empty:
-        return pd.DataFrame()
+    """Return by how much the machine became faster, as one row over everything it measured; no row if not known."""
     speeds = -parts.machine.to_frame("machine").T
+    if parts.workloads.empty or sides.on_both(speeds).empty:
+        return pd.DataFrame()
 
     def bounds() -> tuple[Floats, Floats]:
         shifts = sides.shifts(speeds.iloc[0] - parts.workloads)["shift"]
@@ -350,18 +357,22 @@ def _runs_to_decide(found: pd.DataFrame, per_run: Floats, alpha: float, zones: F
     return np.where(pending, np.minimum(*needed), np.nan)
 
 
-def _remarks(
-    all_times: pd.DataFrame, parts: TimeParts, common: int, before: Sequence[str], after: Sequence[str]
-) -> list[str]:
-    """Return what only one side has, and what cannot be told apart."""
+def _count_arms(all_times: pd.DataFrame, common: int, before: Sequence[str], after: Sequence[str]) -> str:
+    """Return how many arms both sides have, and how many only one side has."""
     alone = []
     for here, there, when in ((before, after, "before"), (after, before, "after")):
         only = all_times[list(here)].notna().any(axis=1) & ~all_times[list(there)].notna().any(axis=1)
         if only.any():
             alone.append(f"{plural(int(only.sum()), 'arm')} only {when}")
-    remarks = [", ".join([f"{plural(common, 'arm')} on both sides", *alone])]
-    if 0 < len(parts.workloads) < MIN_WORKLOADS:
-        remarks.append(
-            f"with fewer than {MIN_WORKLOADS} workloads, what they have in common may be theirs and not the machine's"
-        )
-    return remarks
+    return ", ".join([f"{plural(common, 'arm')} on both sides", *alone])
+
+
+def _doubt_machine(parts: TimeParts, machine: pd.DataFrame) -> Iterator[str]:
+    """Yield what a few workloads cannot tell of the machine."""
+    if parts.workloads.empty:
+        return
+    few = f"fewer than {MIN_WORKLOADS} workloads"
+    if machine.empty:
+        yield f"With {few} nothing is known of the machine, so what changed counts as the workloads' own"
+    elif len(parts.workloads) < MIN_WORKLOADS:
+        yield f"With {few}, what they have in common may be theirs and not the machine's"

@@ -2,6 +2,7 @@
 
 Every effect, every workload's times and the machine's speed have a verdict. All series of a check share one
 false-discovery rate. A change is reported where it is beyond chance and at least as large as the smallest that matters.
+What would be reported had nobody accepted it is called accepted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -46,7 +47,7 @@ from accelbench.schema.result import OUT_OF_REACH
 from accelbench.schema.safe_json import printable
 from accelbench.text import format_case
 
-Verdict = Literal["lost", "slower", "faster", "undecided", "same"]  # in the order in which they are reported
+Verdict = Literal["lost", "slower", "faster", "accepted", "undecided", "same"]  # in the order of a report
 WINDOW = 30  # runs that the newest are compared with: what drifted long ago does not count
 _MAX_RUNS_READ = 3 * WINDOW  # runs that are looked at, those of other configurations included
 _MAX_LOG = 700.0  # about where a float ends
@@ -77,7 +78,8 @@ class SubjectVerdict:
     effect it is the speedup ``now`` over that ``before``. The ``span`` newest runs, from ``since`` on, were compared
     with ``runs`` others. ``p`` is adjusted for the number of series. ``more_runs`` would decide what is undecided, None
     where no number of runs would. ``visible`` is the smallest change that these runs can tell from none, as a share,
-    known from ``known_runs`` runs. ``reason`` is why there is no speed any more.
+    known from ``known_runs`` runs. ``reason`` is why there is no speed any more, ``accepted`` why that was accepted, or
+    a change.
     """
 
     subject: Subject
@@ -96,6 +98,7 @@ class SubjectVerdict:
     visible: float = math.inf
     known_runs: int = 0
     reason: str = ""
+    accepted: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,15 +199,20 @@ def check_regressions(
 
     series = [*_speeds(runs, observed, roles_of), _effects(runs, observed, roles_of)] if len(observed) else []
     series = [each for each in series if each.subjects]
+    as_measured = _judge(series, names, thresholds) if waivers else []
     remarks = _adjust(series, waivers, names)
     remarks += thresholds.remark_unknown([subject for each in series for subject in each.subjects])
-    findings = _judge(series, names, thresholds)
-    lost, left_out = _find_lost(history.unmeasured, observed, names[-1], waivers)
+    findings = _name_accepted(_judge(series, names, thresholds), as_measured, waivers, names)
+    lost, left_out = _find_lost(history.unmeasured, observed, names[-1])
     for subject, reason in lost:
         margin = thresholds.margin_of(subject.technique, subject.workload)
+        accepted = _reasons_for(subject, [waiver for waiver in waivers if waiver.ratio is None])
         findings.append(
-            SubjectVerdict(subject=subject, verdict="lost", margin=margin, reason=reason, since=names[-1], span=1)
-        )
+            SubjectVerdict(
+                subject=subject, verdict="accepted" if accepted else "lost", margin=margin, reason=reason,
+                since=names[-1], span=1, accepted=accepted,
+            )
+        )  # fmt: skip
     return RegressionCheck(
         run=str(names[-1]),
         path=str(runs["path"].iloc[-1]),
@@ -215,7 +223,7 @@ def check_regressions(
 
 
 def _select_comparable(runs: pd.DataFrame, baseline: Collection[str] = (), newest: str = "") -> pd.DataFrame:
-    """Return the runs of the same machine, identity and size as the newest, in order, the newest last.
+    """Return the runs of the newest one's machine, identity and size, in order, the newest last.
 
     Raises:
         BadInput: there is no run, or the baseline is of another machine or size, or is the newest run itself.
@@ -341,6 +349,28 @@ def _adjust(series: list[_Series], waivers: Sequence[Waiver], runs: list[str]) -
         values, column = columns[place]
         values[:before, column] += logarithm
     return remarks
+
+
+def _name_accepted(
+    findings: list[SubjectVerdict], as_measured: list[SubjectVerdict], waivers: Sequence[Waiver], runs: list[str]
+) -> list[SubjectVerdict]:
+    """Return the findings, those as measured in place of those that report no change only since it was accepted."""
+    if not as_measured:
+        return findings
+    applied = [waiver for waiver in waivers if waiver.ratio and waiver.since in runs[1:]]
+    named = []
+    for finding, measured in zip(findings, as_measured, strict=True):
+        accepted = _reasons_for(finding.subject, applied)
+        if accepted and measured.verdict in ("slower", "faster") and finding.verdict in ("undecided", "same"):
+            named.append(replace(measured, verdict="accepted", accepted=accepted))
+        else:
+            named.append(finding)
+    return named
+
+
+def _reasons_for(subject: Subject, waivers: Sequence[Waiver]) -> str:
+    """Return why changes of a subject were accepted; "" where none was."""
+    return "; ".join(dict.fromkeys(waiver.reason for waiver in waivers if waiver.covers(subject)))
 
 
 def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -> list[SubjectVerdict]:
@@ -537,7 +567,7 @@ def _past_deviations(past: Matrix, spread: RunSpread, span: int) -> Values:
 
 
 def _find_lost(
-    unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str, waivers: Sequence[Waiver]
+    unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str
 ) -> tuple[list[tuple[Subject, str]], list[str]]:
     """Return the subjects that lost their speed in the newest run, with the reason, and remarks on what was left out.
 
@@ -558,7 +588,7 @@ def _find_lost(
             continue
         if row["outcome"] in OUT_OF_REACH:
             skipped[row["reason"] or row["outcome"]] += 1
-        elif not any(waiver.covers(subject) and waiver.ratio is None for waiver in waivers):
+        else:
             lost.append((subject, f"{row['outcome'].replace('-', ' ')}: {row['reason']}".rstrip(": ")))
     remarks = [f"{units.plural(count, 'arm')} that had a speed newly skipped: {why}" for why, count in skipped.items()]
     if absent := last - now - {row["case"] for row in missing}:

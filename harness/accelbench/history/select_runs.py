@@ -83,7 +83,7 @@ def _select_part(part: str, history: History) -> tuple[History, list[str]]:
 
 def _select_latest(part: str, before: int, runs: pd.DataFrame) -> str:
     if before >= len(runs):
-        raise BadInput(f"{part}: there are {plural(len(runs), 'run')}; the first is latest~{len(runs) - 1}")
+        raise BadInput(f"{part}: {_count(runs)}; the first is latest~{len(runs) - 1}")
     return str(runs["run"].iloc[-1 - before])
 
 
@@ -193,7 +193,11 @@ def _describe_known(runs: pd.DataFrame) -> str:
     if runs.empty:
         return "there are no runs"
     names = list(dict.fromkeys(runs["name"]))
-    return f"there {'is' if len(runs) == 1 else 'are'} {plural(len(runs), 'run')}, named {_list_names(names)}"
+    return f"{_count(runs)}, named {_list_names(names)}"
+
+
+def _count(runs: pd.DataFrame) -> str:
+    return f"there {'is' if len(runs) == 1 else 'are'} {plural(len(runs), 'run')}"
 
 
 def _list_names(names: Iterable[str]) -> str:

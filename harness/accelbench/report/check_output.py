@@ -13,11 +13,12 @@ from xml.etree import ElementTree as ET
 
 from accelbench import units
 from accelbench.history.policy import Subject
-from accelbench.history.regression_check import RegressionCheck, SubjectVerdict
+from accelbench.history.regression_check import RegressionCheck, SubjectVerdict, Verdict
 from accelbench.schema.safe_json import printable
 from accelbench.text import format_case
 
-_GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "undecided": "?", "same": "="}
+_GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "accepted": "✓", "undecided": "?", "same": "="}
+_CHANGED: tuple[Verdict, ...] = ("lost", "slower", "faster", "accepted")
 _MAX_LISTED = 20  # findings of one verdict that are listed one by one
 
 
@@ -37,7 +38,7 @@ def describe_finding(finding: SubjectVerdict) -> str:
 
 def _as_text(check: RegressionCheck) -> str:
     lines = [_headline(check)]
-    for verdict in ("lost", "slower", "faster"):
+    for verdict in _CHANGED:
         found = check.of(verdict)
         lines += [f"{_GLYPHS[verdict]} {describe_finding(finding)}" for finding in found[:_MAX_LISTED]]
         more = len(found) - _MAX_LISTED
@@ -71,7 +72,7 @@ def _as_markdown(check: RegressionCheck) -> str:
     """Return a comment on a pull request, with rows of a glyph, what was checked, and what became of it."""
     from accelbench.report.render import Content, render_template  # Jinja loads for this format alone
 
-    found, most = check.of("lost", "slower", "faster"), 2 * _MAX_LISTED
+    found, most = check.of(*_CHANGED), 2 * _MAX_LISTED
     comment = Content(
         title=f"{units.plural(len(check.regressions), 'regression')}" if check.regressions else "No regression",
         headline=_headline(check),
@@ -91,6 +92,7 @@ def _as_github(check: RegressionCheck) -> str:
     """
     lines = [_command("error", check.path, "Regression", describe_finding(each)) for each in check.regressions]
     lines += [_command("notice", check.path, "Improvement", describe_finding(each)) for each in check.of("faster")]
+    lines += [_command("notice", check.path, "Accepted", describe_finding(each)) for each in check.of("accepted")]
     lines += [_command("warning", check.path, "Undecided", sentence) for sentence in _explain_undecided(check)]
     lines += [_command("warning", check.path, "Remark", remark) for remark in check.remarks]
     return "\n".join([*lines, _command("notice", check.path, "accelbench check", _headline(check))])
@@ -131,7 +133,7 @@ def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
 def _headline(check: RegressionCheck) -> str:
     counts: Counter[str] = Counter(finding.verdict for finding in check.findings)
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _GLYPHS if counts[verdict])
-    runs = f"{units.plural(check.compared_with, 'run')} of the same machine, identity and size"
+    runs = f"{units.plural(check.compared_with, 'run')} of this machine and size"
     return f"{check.run} after {runs}: {listed or 'nothing to compare'}"
 
 
@@ -148,13 +150,22 @@ def _describe_subject(subject: Subject) -> str:
 
 def _describe_result(finding: SubjectVerdict) -> str:
     """Return what became of a subject, without a full stop."""
+    if finding.verdict == "accepted":
+        return f"accepted ({finding.accepted}): {_describe_changed(finding)}"
     if finding.verdict == "lost":
-        return f"has no speed any more; {finding.reason}"
+        return _describe_changed(finding)
     if finding.verdict == "undecided":
         ((_, why),) = _reasons([finding])
         return f"undecided: {why}"
     if finding.verdict == "same":
         return f"the same: {_describe_change(finding)}"
+    return _describe_changed(finding)
+
+
+def _describe_changed(finding: SubjectVerdict) -> str:
+    """Return a change with the runs that show it, or why there is no speed any more."""
+    if finding.reason:
+        return f"has no speed any more; {finding.reason}"
     newest = "the newest run" if finding.span == 1 else f"the newest {finding.span} runs, from {finding.since} on"
     environment = f"; {finding.subject.changed} between them" if finding.subject.changed else ""
     return f"{_describe_change(finding)}, in {newest}, against {units.plural(finding.runs, 'run')}{environment}"

@@ -33,12 +33,12 @@ from accelbench.schema.environment_difference import (
     runs_to_separate,
 )
 from accelbench.schema.safe_json import printable
-from accelbench.text import format_case, format_table
+from accelbench.text import format_case, format_table, join_names, list_some
 
 _WIDTH = 120  # characters of a line of text
 _MAX_LOG = math.log(1e6)  # an interval that reaches beyond a million-fold is shown as unbounded
 _HASH_DIGITS = 8  # of a commit, as many as name it
-_MAX_NAMED = 4  # runs of a side that are named
+_MAX_NAMED = 4  # runs of a side, or its commits, that are named
 STANDINGS = {  # how an effect after relates to that before, and the verb for several
     "flips": "flip",
     "grows": "grow",
@@ -170,9 +170,10 @@ def _describe_cause(differences: Sequence[Difference], commits: str) -> str:
     """Return what may be the cause, with the change of the ``commits``, "" for none."""
     cause, separating = name_cause(differences), runs_to_separate(differences)
     causes = possible_causes(differences)
+    noun, _, change = commits.partition(" ")
     if commits and not differences:
-        return f"Nothing known changed but the commit: {commits}."
-    too = f" The commit changed, too: {commits}." if commits else ""
+        return f"Nothing known changed but the {noun}: {change}."
+    too = f" The {noun} changed, too: {change}." if commits else ""
     if len(causes) == 1:
         return f"What may be named as the cause: {cause}.{too}"
     if differences and not causes:
@@ -182,13 +183,27 @@ def _describe_cause(differences: Sequence[Difference], commits: str) -> str:
 
 
 def _describe_commits(comparison: RunComparison, history: History) -> str:
-    """Return the commits of two runs, such as ``1a2b3c4d → 5e6f7a8b``; "" if they share one or a run names none."""
-    paths = [list(_runs_of(side, history)["path"]) for side in (comparison.before, comparison.after)]
-    if any(len(listed) != 1 for listed in paths):
+    """Return how the commits of the sides differ, such as ``commit 1a2b3c4d → 5e6f7a8b``.
+
+    It is "" if the sides share their commits, or a run names none.
+    """
+    sides = [_commits_of(_runs_of(side, history)) for side in (comparison.before, comparison.after)]
+    if not all(sides) or set(sides[0]) == set(sides[1]):
         return ""
-    before, after = (commit_of(str(path)) for (path,) in paths)
-    differ = before and after and before.id != after.id
-    return f"{before.id[:_HASH_DIGITS]} → {after.id[:_HASH_DIGITS]}" if before and after and differ else ""
+    noun = "commit" if len(sides[0]) == len(sides[1]) == 1 else "commits"
+    before, after = (_list_commits(side) for side in sides)
+    return f"{noun} {before} → {after}"
+
+
+def _commits_of(runs: pd.DataFrame) -> list[str]:
+    """Return the distinct commits of runs, in short; none if a run names none."""
+    found = [commit_of(str(path)) for path in runs["path"]]
+    named = [commit.id[:_HASH_DIGITS] for commit in found if commit]
+    return list(dict.fromkeys(named)) if len(named) == len(found) else []
+
+
+def _list_commits(commits: Sequence[str]) -> str:
+    return join_names(commits) if len(commits) <= _MAX_NAMED else list_some(commits, _MAX_NAMED)
 
 
 def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
@@ -203,19 +218,32 @@ def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
 
 
 def summarize_comparison(comparison: RunComparison) -> str:
-    """Return what became of the machine and of the techniques, and which technique shifted furthest, as a clause."""
-    machine = "; ".join(
-        f"the machine is {_format_shift(row)} as fast{', undecided' if row['verdict'] == 'undecided' else ''}"
-        for row in rows_of(comparison.machine)
-    )
+    """Return what became of the machine and of the techniques, and which technique shifted furthest, as a clause.
+
+    Where nothing is known of the machine, the workloads stand in its place.
+    """
+    found = filter(None, (_summarize_times(comparison), _summarize_techniques(comparison)))
+    return "; ".join(found) or "nothing was measured on both sides"
+
+
+def _summarize_times(comparison: RunComparison) -> str:
+    for row in rows_of(comparison.machine):
+        return f"the machine is {_format_shift(row)} as fast{', undecided' if row['verdict'] == 'undecided' else ''}"
+    if comparison.workloads.empty:
+        return ""
+    counts = format_verdict_counts(comparison.workloads["verdict"])
+    return f"of {units.plural(len(comparison.workloads), 'workload')}, {counts}"
+
+
+def _summarize_techniques(comparison: RunComparison) -> str:
     if comparison.techniques.empty:
-        return machine or "nothing was measured on both sides"
+        return ""
     moved = comparison.moved
     counts = _count_standings(comparison) if moved else format_verdict_counts(comparison.techniques["verdict"])
     first = next(iter(rows_of(comparison.techniques)))
     named = f"; furthest, {first['level']} on {first['workload']}: {format_speedups(first)}"
     furthest = named if first["verdict"] in DECIDED else ""
-    return f"{machine}; of {units.plural(len(comparison.techniques), 'effect')}, {counts}{furthest}"
+    return f"of {units.plural(len(comparison.techniques), 'effect')}, {counts}{furthest}"
 
 
 def _title(comparison: RunComparison) -> str:
@@ -245,11 +273,9 @@ def explain_comparison(comparison: RunComparison) -> Iterator[str]:
     """Yield what the numbers of a comparison mean, and what is not known."""
     rate = comparison.thresholds.false_discovery_rate
     yield (
-        "A shift above 1× is faster after. The machine's shift is common to all, a workload's is common to its "
-        "baseline and candidates beyond that, and a technique's is that of its speedup; beside it are the shifts of "
-        f"both arms' speeds beyond the machine's. Each interval holds with {units.percent(1 - rate)} confidence; at "
-        f"most {units.percent(rate)} of what is called faster or slower is expected to be wrong. What lies within "
-        f"{units.percent(comparison.thresholds.margin)} is the same."
+        f"A shift above 1× is faster after. {_explain_shifts(comparison)} Each interval holds with "
+        f"{units.percent(1 - rate)} confidence; at most {units.percent(rate)} of what is called faster or slower is "
+        f"expected to be wrong. What lies within {units.percent(comparison.thresholds.margin)} is the same."
     )
     if comparison.moved and len(comparison.techniques):
         yield (
@@ -262,6 +288,18 @@ def explain_comparison(comparison: RunComparison) -> Iterator[str]:
             f"{units.significant(FACTOR, 2)} are decided, and intervals hold for these very runs alone. Give "
             f"{MIN_RUNS} runs or more a side, or a storage with four other runs of the same environment."
         )
+
+
+def _explain_shifts(comparison: RunComparison) -> str:
+    if comparison.machine.empty:
+        return (
+            "A workload's shift is common to its baseline and candidates, and a technique's is that of its speedup; "
+            "beside it are the shifts of both arms' speeds."
+        )
+    return (
+        "The machine's shift is common to all, a workload's is common to its baseline and candidates beyond that, and "
+        "a technique's is that of its speedup; beside it are the shifts of both arms' speeds beyond the machine's."
+    )
 
 
 def _tabulate_shifts(comparison: RunComparison, *, decided_only: bool) -> dict[str, Table]:

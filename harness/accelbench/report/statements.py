@@ -313,8 +313,18 @@ def choose_surest(rows: Sequence[Row], around: Circumstances) -> list[Row]:
 
 
 def _surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
-    """Return effects of one verdict, the surest first."""
-    return sorted(rows, key=lambda row: _rank(row, around))
+    """Return effects of one verdict, the surest first; rungs that bring nothing stand after the others."""
+
+    def order(row: Row) -> tuple[bool, bool, float]:
+        doubtful, strength = _rank(row, around)
+        return doubtful, _brings_nothing(row), strength
+
+    return sorted(rows, key=order)
+
+
+def _brings_nothing(row: Row) -> bool:
+    """Return whether a gain is that of a ladder's rung which is not shown to be faster than the rung below."""
+    return row["verdict"] == "faster" and row["step_verdict"] not in (None, "faster")
 
 
 def _rank(row: Row, around: Circumstances) -> tuple[bool, float]:

@@ -112,7 +112,8 @@ def _describe_counts(run: Run, found: Sequence[Row]) -> str:
 def _unmeasured(arms: Sequence[Row]) -> str:
     missing = [row["outcome"] for row in arms if row["outcome"] != "measured"]
     each = ", ".join(f"{count} {outcome.replace('-', ' ')}" for outcome, count in Counter(missing).most_common())
-    return f"{len(missing)} of {units.plural(len(arms), 'arm')} have no speed: {each}." if missing else ""
+    have = "has" if len(missing) == 1 else "have"
+    return f"{len(missing)} of {units.plural(len(arms), 'arm')} {have} no speed: {each}." if missing else ""
 
 
 def _surest(rows: Sequence[Row], verdict: str, around: Circumstances) -> list[Row]:

@@ -313,9 +313,15 @@ def matrices(arms: Sequence[Row], effects: Sequence[Row], anchors: Anchors) -> l
 
 
 def _matrix(framework: str, candidates: Sequence[Row], effects: Sequence[Row], anchors: Anchors) -> Matrix:
-    """Return a framework's matrix: techniques on many workloads first, workloads by the first that has them."""
-    pairs = dict.fromkeys((row["switched"], row["workload"]) for row in effects)
-    techniques = [name for name, _ in Counter(technique for technique, _ in pairs).most_common(_MOST)]
+    """Return a framework's matrix: techniques on many workloads first, workloads by the first that has them.
+
+    Workloads of which nothing could be measured come last, with the techniques that were asked for there.
+    """
+    compared = dict.fromkeys((row["switched"], row["workload"]) for row in effects)
+    unmeasured = dict.fromkeys((row["switched"], row["workload"]) for row in _unmeasured_alone(candidates))
+    pairs = [*compared, *unmeasured]
+    ranked = [name for each in (compared, unmeasured) for name, _ in Counter(name for name, _ in each).most_common()]
+    techniques = list(dict.fromkeys(ranked))[:_MOST]
     workloads = dict.fromkeys(each for name in techniques for technique, each in pairs if technique == name)
     found: dict[tuple[str, str], list[Row]] = {}
     for row in candidates:
@@ -327,6 +333,12 @@ def _matrix(framework: str, candidates: Sequence[Row], effects: Sequence[Row], a
         workloads=list(workloads)[:_MOST],
         cells={place: _cell(place, rows, anchors) for place, rows in found.items()},
     )
+
+
+def _unmeasured_alone(candidates: Sequence[Row]) -> list[Row]:
+    """Return the candidates on workloads of which no candidate has a speed."""
+    measured = {row["workload"] for row in candidates if row["speedup"] is not None}
+    return [row for row in candidates if row["workload"] not in measured and not row["ablation"]]
 
 
 def _cell(place: tuple[str, str], rows: Sequence[Row], anchors: Anchors) -> Cell:

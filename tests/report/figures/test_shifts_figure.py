@@ -1,13 +1,16 @@
 """What shifted between two sides, drawn: the machine always, else what was decided, or what moved furthest."""
 
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
+import pandas as pd
 import pytest
 from golden import close, lines, marks
 from histories import history
 
 from accelbench.history.compare_runs import compare_runs
 from accelbench.report.figures.shifts import draw_shifts
+from accelbench.report.figures.svg import WIDTH_PT
 
 
 def drawn(**moved):
@@ -44,6 +47,18 @@ def test_where_nothing_was_decided_the_furthest_are_drawn():
     assert set(figure.data["verdict"]) <= {"same", "undecided"}
     assert figure.data["shift of"].tolist() == ["machine", *["workload"] * 6, *["technique"] * 6]
     assert figure.note.startswith("13 of 41 shifts, 5 runs against 5: ")
+
+
+def test_a_change_at_the_right_stays_within_the_drawing_beside_short_shifts():
+    known = history(runs=2)
+    first, last = known.runs["run"]
+    copied = known.observations[known.observations["run"] == first]
+    same = replace(known, observations=pd.concat([copied, copied.assign(run=last)]))
+    figure = draw_shifts(compare_runs(same, [first], [last]), "Nothing shifted")
+    texts = ET.fromstring(figure.inline()).findall(".//{*}text")
+    ends = [float(each.get("x")) for each in texts if "→" in str(each.text)]
+    assert ends
+    assert max(ends) <= WIDTH_PT
 
 
 def test_what_shares_nothing_has_no_figure():

@@ -29,6 +29,7 @@ DECIDED = ("faster", "slower")
 _MOST, _FEW = 24, 6  # rows of workloads and of techniques: decided ones, and others where none is
 _ROW_PT = 27  # the height of a name and the interval below it
 _NAME_PT, _ALONE_PT = 0.6 * WIDTH_PT, 0.9 * WIDTH_PT  # room for a name beside a change, and alone
+_CHANGE_PT = 54  # by which a change reaches into the room at the right of the axes
 _HEADINGS = {
     "of": "shift of",
     "name": "what",
@@ -41,7 +42,7 @@ _HEADINGS = {
 
 
 def draw_shifts(comparison: RunComparison, title: str) -> FigureWithData | None:
-    """Draw the machine's shift and the decided ones, or the largest where none was decided; None without any shift."""
+    """Draw the machine's shift, if known, and the decided ones, or the largest where none was; None without any."""
     rows = pd.DataFrame(_rows(comparison))
     if rows.empty:
         return None
@@ -98,7 +99,8 @@ def _draw(panel: Panel, place: int, row: dict[str, Any]) -> None:
     above, y = 0.24 - place, -0.22 - place
     panel.text(0, above, first_line(row["name"], _NAME_PT if row["change"] else _ALONE_PT), by="y", ground=True)
     if row["change"]:
-        panel.text(1, above, row["change"], anchor="end", dx=54, by="y", ground=True)
+        panel.text(1, above, row["change"], anchor="end", dx=_CHANGE_PT, by="y", ground=True)
+        panel.right_pt = max(panel.right_pt, _CHANGE_PT)
     draw_interval(panel, y, row["low"], row["high"], row["verdict"])
     draw_point(panel, row["speedup"], y, row["verdict"], describe_effect(row["name"], row))
     write_verdicts(panel, [(y, row["verdict"], row["speedup"])])
@@ -114,8 +116,9 @@ def _note(comparison: RunComparison, drawn: int) -> str:
     every = len(comparison.machine) + len(comparison.workloads) + len(comparison.techniques)
     sides = [len(side.runs) for side in (comparison.before, comparison.after)]
     runs = f"{units.plural(sides[0], 'run')} against {units.count(sides[1])}"
+    machine = "" if comparison.machine.empty else "the machine's, and "
     return (
-        f"{units.count(drawn)} of {units.plural(every, 'shift')}, {runs}: the machine's, and the decided ones "
+        f"{units.count(drawn)} of {units.plural(every, 'shift')}, {runs}: {machine}the decided ones "
         f"of workloads and techniques, or the largest if none was decided. Lines are intervals at "
         f"{units.percent(1 - comparison.thresholds.false_discovery_rate)}; for a technique, of its speedup, "
         f"which is at the right. In the grey band, {units.percent(comparison.thresholds.margin)}, a shift does not "
