@@ -332,6 +332,22 @@ def test_no_cause_advises_what_was_measured_to_be_slower(tried, advice, techniqu
     assert [name for name, _ in cause.techniques] == techniques
 
 
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [
+        ({}, "load in processes of their own, decode less, or store what is decoded"),
+        ({"workers": 1}, "load in more processes, decode less, or store what is decoded"),
+        ({"workers": 2}, "decode less, or store what is decoded"),
+        ({"workers": 2, "cores": 8}, "load in more processes, decode less, or store what is decoded"),
+        ({"pool": 2, "loads": False}, "decode less, or store what is decoded"),
+        ({"pool": 1, "loads": False}, "load in more processes, decode less, or store what is decoded"),
+    ],
+)
+def test_a_program_with_loader_processes_is_told_at_most_to_use_more_of_them(facts, advice):
+    (cause,) = find_causes(a_profile(**facts), [a_part("input", 2.0, 1.8, 2.2)], CEILINGS)
+    assert cause.advice == advice
+
+
 def test_no_cause_advises_a_pipeline_to_prefetch_where_that_is_slower():
     profile = a_profile(framework="tensorflow", pipeline=("parallel map",))
     causes = find_causes(profile, [a_part("input", 2.0, 1.8, 2.2)], CEILINGS)

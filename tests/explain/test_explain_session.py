@@ -1,5 +1,6 @@
 """Workers import the framework at the same time, and no worker is timed in which a profiler was attached."""
 
+import json
 import sys
 import time
 from dataclasses import replace
@@ -13,7 +14,16 @@ import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Trial, find_workload
 from accelbench.errors import BadInput, Unavailable
-from accelbench.explain import ExplanationRequest, as_markdown, as_text, explain, explain_technique, predict_speedups
+from accelbench.explain import (
+    ExplanationRequest,
+    as_markdown,
+    as_text,
+    explain,
+    explain_technique,
+    predict_speedups,
+    reasons_as_json,
+    reasons_as_text,
+)
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.session import PairedMeasurement
@@ -249,6 +259,93 @@ def test_a_program_that_is_slow_to_build_has_no_more_trials_than_its_time_has_ro
     assert [part.name for part in found if part.share is not None] == ["1", "2", "3"]
     assert [part.reason for part in found[3:]] == [TOO_LATE] * 2
     assert [part.reason for part in measure(parts[:1], 20.0)] == [TOO_LATE]
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_does_not_fit_together_is_taken_off_alone_before_anything_is_taken_off_again(
+    request_of_a_program, monkeypatch
+):
+    class SlowPool(AnsweringPool):
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            starting_s = 10.0 if not self.trials else 0.0
+            now_s[0] += starting_s + len(trial.arms) * 1.6 * trial.plan.budget_s
+            return super().measure(trial)
+
+    now_s = [0.0]
+    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
+    pool = SlowPool(*[OPEN] * 9)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explanation = explain(replace(request_of_a_program, budget_s=20.0))
+    assert [part.name for part in explanation.parts if part.share is None] == []
+    assert len(explanation.parts) == 3
+    assert [len(trial.arms) for trial in pool.trials[:3]] == [2, 2, 2]
+
+
+@pytest.mark.usefixtures("orders")
+def test_nothing_is_taken_off_again_where_a_part_was_not_taken_off_at_all(request_of_a_program, monkeypatch):
+    class SlowPool(AnsweringPool):
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            now_s[0] += 12.0
+            return super().measure(trial)
+
+    now_s = [0.0]
+    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
+    pool = SlowPool(*[OPEN] * 9)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explanation = explain(replace(request_of_a_program, budget_s=14.0))
+    assert len(pool.trials) == 1
+    assert [part.reason for part in explanation.parts[1:]] == [TOO_LATE] * (len(explanation.parts) - 1)
+
+
+@pytest.fixture
+def slow_profiles(monkeypatch):
+    """Let the two profiles of a technique take so many seconds, of which the second one's are real."""
+    now_s, took_s, real = [0.0], list[float](), time
+
+    def call(*_: Any) -> Profile:
+        if took_s:
+            now_s[0] += took_s.pop(0)
+            return PROFILE
+        real.sleep(30.0)
+        raise AssertionError("nothing ended it")
+
+    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("accelbench.explain.session.profile_in", call)
+    return took_s
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("profiles_s", "budget_s", "has_profile", "pairs", "words"),
+    [
+        ([10.0, 10.0], 60.0, True, 1, ""),
+        ([50.0, 50.0], 60.0, False, 1, "raise --budget to 110s"),
+        ([34.0, 34.5], 60.0, True, 0, ""),
+        ([1.0], 1.5, False, 0, "raise --budget to 10s"),
+    ],
+)
+def test_what_does_not_fit_into_the_budget_of_a_technique_is_left_out_and_the_budget_that_would_do_is_named(
+    request_of_a_program, monkeypatch, slow_profiles, profiles_s, budget_s, has_profile, pairs, words
+):
+    slow_profiles += profiles_s
+    slow_start = replace(PROFILE, first_s=1.0)
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", slow_start)
+    pool = AnsweringPool(SURE)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    start_s = time.monotonic()
+    reasons = explain_technique(replace(request_of_a_program, budget_s=budget_s), "threads", "all")
+    assert time.monotonic() - start_s < 10.0
+    assert (reasons.after is not None, len(pool.trials)) == (has_profile, pairs)
+    text = reasons_as_text(reasons)
+    assert (f"There is no profile of the program with it: the budget is too short for it: {words}" in text) == (
+        not has_profile
+    )
+    assert ("not measured: the budget is too short for it: raise --budget to " in text) == (not pairs)
+    assert json.dumps(reasons_as_json(reasons), allow_nan=False)
 
 
 @pytest.mark.usefixtures("orders")

@@ -9,7 +9,7 @@ import pytest
 from accelbench.explain import as_json, as_markdown, as_text
 from accelbench.explain.causes import find_causes
 from accelbench.explain.explanation import Explanation
-from accelbench.explain.parts import plan_parts, read_part, skip_part
+from accelbench.explain.parts import TOO_LATE, plan_parts, read_part, skip_part
 from accelbench.explain.prediction import Prediction, predict, prediction_table
 from accelbench.explain.profile import CallSite, OperatorTime, Profile, StepShare
 from accelbench.schema.result import ArmRecord, Ceiling, Effect
@@ -170,6 +170,21 @@ def test_without_time_for_the_pairs_nothing_is_claimed_of_them():
     assert "Nothing could be taken off the program" in text
     assert "the budget is too short for it: raise --budget" in text
     assert "will not help: " not in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "way_out"),
+    [(TOO_LATE, "; a longer --budget takes off the rest."), ("failed: no data", ", for the reasons below.")],
+)
+def test_where_parts_were_not_taken_off_what_binds_is_said_to_be_open(reason, way_out):
+    harmless = measured("input", 1.0, 0.99, 1.01)
+    others = [skip_part(name, {"taken_off": name}, reason) for name in ("readings", "copies")]
+    text = as_text(explained(harmless, *others))
+    open_ = f"Only loading a batch was taken off, and it takes no share worth naming: what binds is open{way_out}"
+    assert open_ in text
+    assert "the program computes" not in text
+    phases = [skip_part(name, {"taken_off": name}) for name in ("backward+update", "update")]
+    assert "the program computes" in as_text(explained(harmless, *phases))  # no phase is a cause
 
 
 def test_a_remedy_that_makes_it_slower_is_said_to():

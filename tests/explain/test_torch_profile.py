@@ -9,7 +9,14 @@ import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Setting, find_workload
 from accelbench.errors import Unavailable
-from accelbench.explain.torch_profile import _read_events, profile_workload
+from accelbench.explain import torch_program
+from accelbench.explain.torch_profile import (
+    _describe_break,
+    _describe_recompilations,
+    _read_events,
+    profile_workload,
+)
+from accelbench.workloads.torch import compile  # noqa: A004  the module
 
 
 def test_a_workload_is_profiled_with_a_technique_at_a_level():
@@ -58,3 +65,52 @@ def test_kernels_of_an_accelerator_are_counted_apart_from_operators_and_annotati
     assert (found.kernels, found.device_s) == (2, pytest.approx(50e-6))
     assert dict(found.calls) == {"aten::mm": 1}
     assert found.update_s == 0
+
+
+def recompiled(file: str, name: str, why: str) -> SimpleNamespace:
+    return SimpleNamespace(co_name=name, co_filename=file, co_firstlineno=7, recompile_reason=why)
+
+
+SIZE = "0/0: tensor '{}' size mismatch at index 1. expected 38, actual 37"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "lines"),
+    [
+        (
+            [recompiled(compile.__file__, "call_1", SIZE.format("arguments[0]"))],
+            ["the model's forward pass, since tensor 'arguments[0]' size mismatch at index 1. expected 38, actual 37"],
+        ),
+        (
+            [
+                recompiled(compile.__file__, "call_1", SIZE.format("arguments[0]")),
+                recompiled("/home/me/rnn.py", "forward", SIZE.format("x")),
+            ],
+            ["forward (rnn.py:7), since tensor 'x' size mismatch at index 1. expected 38, actual 37"],
+        ),
+        (
+            [recompiled("/home/me/a.py", "f", "1/0: len(named) == 1" + " " * 42 + "# return call(**named)  # home/me")],
+            ["f (a.py:7), since len(named) == 1"],
+        ),
+        ([recompiled("/home/me/a.py", "f", "")], []),
+    ],
+)
+def test_what_was_compiled_again_is_named_by_the_programs_own_functions(metrics, lines):
+    assert [*_describe_recompilations(metrics)] == lines
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            """Graph break
+            Explanation: It should  not be traced.
+            File "/p/rnn.py", line 15, in forward
+            File "/v/site-packages/torch/rnn.py", line 3, in pack""",
+            "rnn.py:15: It should not be traced",
+        ),
+        (f'Explanation: No.\n  File "{torch_program.__file__}", line 134, in find_caller\n', ""),
+    ],
+)
+def test_a_graph_break_is_named_by_the_programs_own_line_without_a_stop(message, line):
+    assert _describe_break(message) == line

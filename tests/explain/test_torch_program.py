@@ -1,12 +1,16 @@
 """A program without a part does the rest as before, and the profile names the lines that read and copy."""
 
 import copy
+import multiprocessing
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.utils import get_compilation_metrics
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from accelbench import Program
@@ -14,7 +18,7 @@ from accelbench.core import Setting
 from accelbench.errors import BadInput
 from accelbench.explain.parts import build_without
 from accelbench.explain.torch_profile import profile_program
-from accelbench.explain.torch_program import AblationBuilder
+from accelbench.explain.torch_program import AblationBuilder, CallCounter
 from accelbench.workloads.torch.training_loop import TrainOptions
 
 CALLS: Counter[str] = Counter()
@@ -160,6 +164,75 @@ def test_anomaly_mode_of_torch_compile_is_not_the_programs() -> None:
     assert not profile.anomaly
 
 
+class Breaking(nn.Module):
+    """A compiled part that reads and copies between two graphs, for batches of several lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()  # noqa: SLF001  documented
+        if numbers.sum().item() > 1e9:
+            return self.layer(numbers.clone())
+        return self.layer(numbers)
+
+
+def build_breaking(*, is_compiled: bool = True) -> Program:
+    model = Breaking()
+    if is_compiled:
+        model.compile(backend="aot_eager", dynamic=False)
+    return Program(
+        model=model,
+        loader=DataLoader(Growing(), batch_size=None),
+        step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        batches=4,
+    )
+
+
+def test_what_the_profile_says_of_a_compiled_program_names_its_own_lines_alone() -> None:
+    profile = profile_program(build_breaking, Setting(), {})
+    found = profile.compilation
+    assert found.breaks
+    assert found.recompilations
+    for line in (*found.breaks, *found.recompilations):
+        assert "test_torch_program.py" in line
+        assert line.count(".py") == 1
+        assert "  " not in line
+        assert "# " not in line
+        assert not line.endswith(".")
+    assert [line.call for line in profile.readings] == ["item()"]
+
+
+def test_nothing_is_compiled_again_where_calls_are_counted(monkeypatch) -> None:
+    compiled: list[int] = []
+    count = CallCounter.count
+
+    @contextmanager
+    def watch(self, *arguments):
+        with count(self, *arguments):
+            before = len(get_compilation_metrics())
+            yield
+            compiled.append(len(get_compilation_metrics()) - before)
+
+    monkeypatch.setattr(CallCounter, "count", watch)
+    profile_program(build_breaking, Setting(), {})
+    assert compiled == [0, 0]
+
+
+@pytest.mark.parametrize("taken_off", ["readings-twice", "copies-twice", "readings"])
+def test_methods_that_are_replaced_are_not_compiled(taken_off: str) -> None:
+    torch.compiler.reset()
+    arm = build_without(build_breaking, Setting(), TrainOptions(), taken_off=taken_off)
+    known = len(get_compilation_metrics())
+    with arm.enter():
+        arm.step()
+    arm.close()
+    files = {Path(each.co_filename).name for each in get_compilation_metrics()[known:] if each.co_filename}
+    assert files == {"test_torch_program.py"}
+
+
 def test_the_batches_of_a_data_set_that_makes_them_are_counted() -> None:
     def build_batches() -> Program:
         return replace(build(), loader=DataLoader(Sequences(), batch_size=None))
@@ -189,6 +262,30 @@ def test_what_a_loader_takes_that_the_profiler_does_not_see_is_unknown() -> None
     profile = profile_program(build_list, Setting(), {})
     assert profile.batches == 4
     assert profile.loading is None
+
+
+def load(index: int) -> list[torch.Tensor]:
+    return [torch.full((8, 4), float(index)), torch.arange(8) % 2]
+
+
+class Pooled:
+    """Batches that a pool of processes loads."""
+
+    def __init__(self) -> None:
+        self.pool = multiprocessing.get_context("fork").Pool(2)
+
+    def __iter__(self):
+        yield from self.pool.imap(load, range(4))
+
+
+def test_processes_that_a_program_itself_starts_to_load_are_counted() -> None:
+    loader = Pooled()
+    try:
+        assert profile_program(lambda: replace(build(), loader=loader), Setting(), {}).pool == 2
+    finally:
+        loader.pool.terminate()
+        loader.pool.join()
+    assert profile_program(build, Setting(), {}).pool == 0
 
 
 def test_the_profile_counts_the_operations_of_products() -> None:

@@ -209,6 +209,8 @@ def _find_in_parts(profile: Profile, parts: Sequence[StepPart]) -> Iterator[Caus
             continue
         if name == "batch" and (part.share.low < TINY_BATCH / 2 or part.share.share < TINY_BATCH):
             continue
+        if name == "input" and profile.framework == "torch":
+            cause = _advise_on_processes(cause, profile)
         loads_slowly = name == "input" and "restarts" not in relevant and profile.framework == "torch"
         yield replace(
             cause,
@@ -279,9 +281,23 @@ def _describe_small_calls(profile: Profile) -> str:
     return f" ({operators} operators per batch of {seconds(profile.call_s)} on average)"
 
 
+def _advise_on_processes(cause: Cause, profile: Profile) -> Cause:
+    """Return the cause of a loader that is waited for; no more processes are advised than there are cores for."""
+    if not profile.loader_processes:
+        return cause
+    without = LEFT_ADVICE[cause.code][frozenset({"workers"})]
+    has_room = profile.loader_processes < _choose_workers(profile)
+    return replace(cause, advice=f"load in more processes, {without}" if has_room else without)
+
+
+def _choose_workers(profile: Profile) -> int:
+    """Return how many loader processes there are cores for."""
+    return max(1, profile.cores - 1) if profile.cores > 2 else profile.cores
+
+
 def _choose_loader_techniques(profile: Profile) -> tuple[TechniqueLevel, ...]:
-    workers = str(max(1, profile.cores - 1) if profile.cores > 2 else profile.cores)
-    more = [("workers", workers)] if profile.loads and profile.workers < int(workers) else []
+    workers = _choose_workers(profile)
+    more = [("workers", str(workers))] if profile.loads and profile.workers < workers else []
     return (*more, *([] if profile.draws else [("loading", "thread")]))
 
 

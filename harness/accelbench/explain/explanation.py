@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from accelbench.explain.causes import (
     format_share,
     format_share_interval,
 )
-from accelbench.explain.parts import TOO_LATE, StepPart
+from accelbench.explain.parts import PHASES, TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
 from accelbench.text import format_levels, format_table, hyphenate, join_names, join_sentences
@@ -162,11 +162,15 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
         yield "the pairs do not tell what binds; a longer --budget, or a quieter machine, may"
     elif not causes and not _has_unseen_operations(explanation.profile):
         taken_off = "nothing that was taken off takes a share of the time worth naming"
+        if is_partial := any(map(_is_missing, explanation.parts)):
+            taken_off = _say_what_alone_was_taken_off(explanation.parts)
         if outside := _find_much_outside(explanation):
             yield (
                 f"{f'{taken_off}; by' if explanation.parts else 'by'} profile, {format_share(outside)} of the time "
                 "passes outside of operators: in Python, or in what the profiler does not see"
             )
+        elif is_partial:
+            yield taken_off
         else:
             taken_off = f"{taken_off}: the program computes, and" if explanation.parts else "by profile,"
             yield f"{taken_off} most of the time lies in the operators below"
@@ -178,6 +182,22 @@ def _state_causes(explanation: Explanation) -> Iterator[str]:
             f"{format_share(outside)} of the time lies outside of the array operations that were recorded, by profile: "
             "in Python, or in functions that no array records, such as those of numpy.random"
         )
+
+
+def _is_missing(part: StepPart) -> bool:
+    """Return whether a part may be a cause, and was not measured."""
+    return part.share is None and part.name not in PHASES
+
+
+def _say_what_alone_was_taken_off(parts: Sequence[StepPart]) -> str:
+    """Return what was taken off, that this is not what binds, and what else may tell."""
+    names = [PARTS[part.name] for part in parts if part.share is not None and part.name not in PHASES]
+    late = any(_is_missing(part) and part.reason == TOO_LATE for part in parts)
+    way_out = "; a longer --budget takes off the rest" if late else ", for the reasons below"
+    if not names:
+        return f"nothing that may bind the program was taken off: what binds is open{way_out}"
+    verb, takes = ("was", "it takes") if len(names) == 1 else ("were", "they take")
+    return f"only {join_names(names)} {verb} taken off, and {takes} no share worth naming: what binds is open{way_out}"
 
 
 def _say_how_busy_the_accelerator_is(explanation: Explanation) -> Iterator[str]:

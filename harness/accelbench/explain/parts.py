@@ -172,9 +172,9 @@ def baseline_of(parts: list[tuple[str, Levels]]) -> Levels:
     return {name: "none" if name == ABLATION.name else AS_IS for name in names}
 
 
-def skip_part(name: str, levels: Levels) -> StepPart:
+def skip_part(name: str, levels: Levels, reason: str = TOO_LATE) -> StepPart:
     """Return a part for which there was no time."""
-    return StepPart(name=name.removesuffix(DONE_TWICE), levels=levels, reason=TOO_LATE)
+    return StepPart(name=name.removesuffix(DONE_TWICE), levels=levels, reason=reason)
 
 
 def read_part(name: str, levels: Levels, arm: ArmRecord) -> StepPart:

@@ -116,6 +116,7 @@ class Profile:
         cores: as many as the process may use.
         workers: loader processes.
         persistent: whether loader processes live on from epoch to epoch.
+        pool: processes of a loader that is no ``DataLoader``, such as those of a multiprocessing pool.
         loads: whether the loader is one whose worker processes can be switched.
         draws: whether the program loads in its own process data that draw random numbers, which no thread may do.
         pipeline: what a ``tf.data.Dataset`` does, of ``"map"`` for one after the other, ``"parallel map"``, ``"cache"``
@@ -155,6 +156,7 @@ class Profile:
     cores: int = 1
     workers: int = 0
     persistent: bool = False
+    pool: int = 0
     loads: bool = False
     draws: bool = False
     pipeline: tuple[str, ...] | None = None
@@ -172,6 +174,11 @@ class Profile:
     device_s: float | None = None
     recipes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     blind: str = ""
+
+    @property
+    def loader_processes(self) -> int:
+        """The processes that load, whoever starts them."""
+        return self.workers or self.pool
 
     @property
     def calls(self) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 
@@ -32,6 +33,7 @@ from accelbench.explain.parts import (
     ABLATION,
     ABLATIONS,
     PHASES,
+    TOO_LATE,
     StepPart,
     baseline_of,
     plan_parts,
@@ -60,6 +62,11 @@ ENERGY_TIMES = 8  # as long as an arm's energy is counted, it takes with its bui
 SOON_S = 0.2  # of an iteration, from which parts are taken off
 PROFILED = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy"}  # whose workloads have a profiler
 ZONE = 0.02  # speedups within it count as the same
+MORE = 1.5  # times a budget that was too short, which is named as one that may do
+ROUND_S = 10  # of a budget that is named
+ALONE = 0.5  # of the first part's delay, or the first profile's time, from which another is tried: it starts everything
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +180,17 @@ def _explain(
             with limit:
                 left_s = end_s - time.monotonic()
                 if planned:
-                    measure(planned, PARTS_SHARE * left_s, items=_choose_items(profile), into=parts, latest_s=end_s)
+                    measure(
+                        planned,
+                        PARTS_SHARE * left_s,
+                        items=_choose_items(profile),
+                        into=parts,
+                        latest_s=end_s,
+                        alone_until_s=start_s + LONGEST * request.budget_s,
+                    )
                 tries = plan_remedies(profile, parts, find_likely_causes(parts))
-                if not tries and (unsure := _list_open(planned, parts)):
+                is_complete = all(part.reason != TOO_LATE for part in parts)
+                if not tries and is_complete and (unsure := _list_open(planned, parts)):
                     report("taking some of them off again, which the pairs leave open")
                     left_s = end_s - time.monotonic()
                     measure(unsure, PARTS_SHARE * left_s, items=_choose_items(profile), into=again)
@@ -247,20 +262,89 @@ def explain_technique(
     profiler = request.profiler
     with hold_machine(report), closing(Pool(Plan())) as pool:
         on_start()
+        start_s = time.monotonic()
+        latest_s = start_s + LONGEST * request.budget_s
         report("profiling your program, in a process of its own")
         both = [request.fixed, {**request.fixed, name: level}]
         with start_workers(request.framework, both, pool) as (first, second):
+            started_s = time.monotonic()
             before = profile_in(first, profiler, request.setting)
+            profile_s = time.monotonic() - started_s
             report(f"profiling it with {format_levels({name: level})}")
             setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
-            after = profile_in(second, profiler, setting, {name: level})
+            after = _run_until(
+                latest_s, ALONE * profile_s, lambda: profile_in(second, profiler, setting, {name: level})
+            )
+        spent_s = time.monotonic() - start_s
+        pool.ceilings.get(request.framework, on_progress)
+        start_s = time.monotonic() - spent_s  # that happens once per machine, beyond the budget
         report("timing both in pairs")
-        measure = PairedMeasurement(request, pool, before, on_progress)
-        (measured,) = measure([(format_levels({name: level}), {name: level})], request.budget_s / 2)
-    prediction = next((each for each in predict(before) if name in each.techniques), None)
+        planned = _take_quicker(before, after)
+        measure = PairedMeasurement(request, pool, planned, on_progress)
+        measured = _time_technique(measure, planned, after, {name: level}, start_s, request.budget_s)
+        enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(planned, after))
+    if after is None:
+        enough_s += profile_s
+    enough_s = max(enough_s, MORE * request.budget_s)
+    left_out = f"{TOO_LATE} to {ROUND_S * math.ceil(enough_s / ROUND_S)}s"
     return TechniqueExplanation(
-        workload=request.workload.name, measured=measured, before=before, after=after, prediction=prediction
+        workload=request.workload.name,
+        measured=measured or skip_part(format_levels({name: level}), {name: level}, left_out),
+        before=before,
+        after=after,
+        prediction=next((each for each in predict(before) if name in each.techniques), None),
+        left_out="" if after else left_out,
     )
+
+
+def _take_quicker(before: Profile, after: Profile | None) -> Profile:
+    """Return the first profile with the shorter time of both per iteration: a busy machine slows one of them down."""
+    if after is None or not after.items:
+        return before
+    return replace(before, seconds=min(before.seconds, after.seconds * before.items / after.items))
+
+
+def _time_technique(
+    measure: PairedMeasurement,
+    before: Profile,
+    after: Profile | None,
+    levels: Levels,
+    start_s: float,
+    budget_s: float,
+) -> StepPart | None:
+    """Return what pairs without and with a technique say, None if the budget, which began at ``start_s``, is too short.
+
+    An iteration is shortened where only that lets the pairs fit.
+    """
+    latest_s, items = start_s + LONGEST * budget_s, before.items
+    if time.monotonic() + measure.needed_s(before, after, items) > latest_s:
+        items = _choose_items(before)
+    first_s = before.first_s + (after or before).first_s
+
+    def run() -> StepPart:
+        left_s = start_s + budget_s - first_s - time.monotonic()
+        (measured,) = measure([(format_levels(levels), levels)], left_s, items=items)
+        return measured
+
+    return _run_until(latest_s, measure.needed_s(before, after, items), run)
+
+
+def _run_until(latest_s: float, needed_s: float, run: Callable[[], _Result]) -> _Result | None:
+    """Return what ``run`` returns, None where it would not be over, or is not over, at ``latest_s``.
+
+    ``needed_s`` are the seconds that it takes at least.
+    """
+    left_s = latest_s - time.monotonic()
+    if left_s < needed_s:
+        return None
+    limit = TimeLimit(left_s)
+    try:
+        with limit:
+            return run()
+    except KeyboardInterrupt:
+        if not limit.is_over:
+            raise
+    return None
 
 
 @contextmanager
@@ -399,11 +483,13 @@ class PairedMeasurement:
         items: float | None = None,
         into: list[StepPart] | None = None,
         latest_s: float | None = None,
+        alone_until_s: float | None = None,
     ) -> list[StepPart]:
         """Measure each part in pairs in ``budget_s`` seconds.
 
         The last ones are skipped if they would not be over at ``latest_s`` on the monotonic clock, which is the end of
-        the budget if it is not named.
+        the budget if it is not named. What does not fit together is tried one by one, as long as one is likely to be
+        over at ``alone_until_s``.
 
         An iteration has as many ``items`` as in the profile, unless others are named. What is returned is ``into``, if
         that is given: it has all parts, skipped ones among them, and each in its place as soon as it is measured.
@@ -414,23 +500,38 @@ class PairedMeasurement:
         found = [] if into is None else into
         found[:] = [skip_part(*part) for part in parts]
         items = items or self._profile.items
-        needed_s = 2 * PAIRS * self._profile.seconds * items / self._profile.items
+        needed_s = self._least_s(items)
         end_s, place = time.monotonic() + budget_s, 0
         while place < len(parts):
             # The very first part has a trial of its own, which shows what an arm takes beyond what was planned. Where
             # the time is up in a later trial, the results of this one are kept.
             start_s, is_first = time.monotonic(), self.item_s is None
-            room = int(((latest_s or end_s) - start_s) / (OVERHEAD * max(LEAST_S, needed_s) + self._late_s)) - 1
+            room = int(((latest_s or end_s) - start_s) / (OVERHEAD * needed_s + self._late_s)) - 1
             if room < 1 and not is_first:
-                break
+                delay_s = self._late_s * (ALONE if place == 1 else 1.0)
+                if alone_until_s is None or start_s + 2 * (OVERHEAD * needed_s + delay_s) > alone_until_s:
+                    break
+                room = 1
             group = parts[place : place + (1 if is_first else room)]
             arms_left = len(parts) - place + (2 if is_first and len(parts) > 1 else 1)
             each_s = ((end_s - start_s) / arms_left - self._late_s) / OVERHEAD
-            each_s = max(LEAST_S, needed_s, min(MOST_S, each_s))
+            each_s = max(needed_s, min(MOST_S, each_s))
             found[place : place + len(group)] = self._measure_group(group, each_s, items)
             self._late_s = max(0.0, (time.monotonic() - start_s) / (len(group) + 1) - OVERHEAD * each_s)
             place += len(group)
         return found
+
+    def _least_s(self, items: float) -> float:
+        """Return the seconds for which an arm is timed at least, in iterations of so many items."""
+        return max(LEAST_S, 2 * PAIRS * self._profile.seconds * items / self._profile.items)
+
+    def needed_s(self, before: Profile, after: Profile | None, items: float | None = None) -> float:
+        """Return the seconds that pairs of two arms take at least, by their profiles; one that is not known is equal.
+
+        Without ``items``, the iteration is as short as it may be.
+        """
+        first_s = before.first_s + (after or before).first_s
+        return first_s + 2 * OVERHEAD * self._least_s(items or _choose_items(before))
 
     def _measure_group(self, parts: Sequence[tuple[str, Levels]], each_s: float, items: float) -> list[StepPart]:
         """Return the parts as one trial shows them, in which each arm is timed for ``each_s`` seconds.

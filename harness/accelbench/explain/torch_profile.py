@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
+from textwrap import shorten
 from typing import Any
 
 import joblib
@@ -27,6 +29,7 @@ from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Prof
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
+from accelbench.workloads.torch import compile as compile_module
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.training_step import ProgramTask
 from accelbench.workloads.torch.user_loader import UserLoader
@@ -40,7 +43,9 @@ COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunctio
 PRECISIONS = {torch.float32: "fp32", torch.float64: "fp64", torch.bfloat16: "bf16", torch.float16: "fp16"}
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _BREAK_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
+_QUOTED = re.compile(r"'[^']*'")
 MOST_CHARACTERS = 160  # of a reason
+OWN_FOLDER = str(Path(__file__).parent)
 
 
 def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
@@ -79,11 +84,7 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
 def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
     first_s = time_first(arm.step)
     step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
-    readings, copies = CallCounter(), CallCounter()
-    with readings.count(READINGS, is_reading), _watch_anomaly_mode() as switched_on:
-        arm.step()
-    with copies.count(COPIES, is_copy):
-        arm.step()
+    compilation = _read_compilation(breaks)  # before anything changes what is compiled
     counter = OperationCounter()
     blind = ""
     try:
@@ -93,6 +94,7 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         counter, blind = OperationCounter(), f"operations and bytes are unknown ({type(error).__name__})"
     passes = repeat_pass(lambda: _profile_step(arm, counter.names, all_threads), step_s, PASSES, LONGEST_S)
     on_device = any(each.kernels for each in passes)
+    readings, copies, switched_on = _count_calls(arm.step)
     return Profile(
         framework="torch",
         device=arm.device or "cpu",
@@ -105,10 +107,10 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         float64=StepShare.of([counter.float64_s(each) / each.whole_s for each in passes]),
         threads=torch.get_num_threads(),
         cores=joblib.cpu_count(),
-        anomaly=torch.is_anomaly_enabled() or bool(switched_on),
+        anomaly=torch.is_anomaly_enabled() or switched_on,
         readings=_list_call_sites(readings),
         copies=_list_call_sites(copies),
-        compilation=_read_compilation(breaks),
+        compilation=compilation,
         first_s=first_s,
         observed=dict(arm.observe()) if observes and arm.observe else {},
         page_faults=faults,
@@ -117,6 +119,20 @@ def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bo
         recipes=arm.recipes,
         blind=blind,
     )
+
+
+def _count_calls(step: Callable[[], Any]) -> tuple[CallCounter, CallCounter, bool]:
+    """Return the calls that read and that copy tensors in a step, and whether it switches anomaly mode on.
+
+    What is compiled runs eagerly meanwhile: torch.compile would compile it again for the methods that are replaced.
+    """
+    readings, copies = CallCounter(), CallCounter()
+    with torch.compiler.set_stance("force_eager"):
+        with readings.count(READINGS, is_reading), _watch_anomaly_mode() as switched_on:
+            step()
+        with copies.count(COPIES, is_copy):
+            step()
+    return readings, copies, bool(switched_on)
 
 
 def _describe_program(found: Profile, program: Program, setting: Setting) -> Profile:
@@ -135,6 +151,7 @@ def _describe_program(found: Profile, program: Program, setting: Setting) -> Pro
         loading=found.loading if loader.is_data_loader else None,  # the profiler sees no other loader
         workers=loader.processes.workers,
         persistent=loader.processes.persistent_workers,
+        pool=0 if loader.is_data_loader else len(multiprocessing.active_children()),
         loads=loader.is_data_loader,
         draws=not loader.processes.workers and loader.find_draws()[0],
         optimizer=task.implementation(torch.device(task.device)) or "",
@@ -337,21 +354,46 @@ def _read_compilation(breaks: list[str]) -> Compilation | None:
     metrics = get_compilation_metrics()
     if not metrics:
         return None
-    again = [each for each in metrics if each.recompile_reason]
     return Compilation(
         breaks=tuple(dict.fromkeys(filter(None, map(_describe_break, breaks)))),
-        recompilations=tuple(
-            f"{each.co_name} ({Path(each.co_filename).name}:{each.co_firstlineno}), since "
-            f"{each.recompile_reason.partition(': ')[2] or each.recompile_reason}"[:MOST_CHARACTERS]
-            for each in again
-        ),
+        recompilations=tuple(_describe_recompilations(metrics)),
         seconds=sum(each.entire_frame_compile_time_s or 0.0 for each in metrics),
     )
 
 
+def _describe_recompilations(metrics: Sequence[Any]) -> Iterator[str]:
+    """Yield what was compiled again, and why.
+
+    accelbench compiles a model's forward pass within a function of its own. That is named as the forward pass. It is
+    left out where a function of the program was compiled again for the same reason.
+    """
+    again = [each for each in metrics if each.recompile_reason]
+    own = {_QUOTED.sub("", _clean_guard(each.recompile_reason)) for each in again if not _is_ours(each.co_filename)}
+    for each in again:
+        why = _clean_guard(each.recompile_reason)
+        name = f"{each.co_name} ({Path(each.co_filename).name}:{each.co_firstlineno})"
+        if _is_ours(each.co_filename):
+            if _QUOTED.sub("", why) in own:
+                continue
+            name = "the model's forward pass"
+        yield shorten(f"{name}, since {why}", MOST_CHARACTERS, placeholder=" …")
+
+
+def _is_ours(file: str) -> bool:
+    """Return whether a file is one in which accelbench wraps what a program compiles or calls."""
+    return file == compile_module.__file__ or file.startswith(OWN_FOLDER)
+
+
+def _clean_guard(reason: str) -> str:
+    """Return why a guard failed, without its number, the source line behind it, and the spaces between both."""
+    guard = re.split(r"\s+# ", reason.partition(": ")[2] or reason, maxsplit=1)[0]
+    return " ".join(guard.split()).rstrip(".")
+
+
 def _describe_break(message: str) -> str:
     places = _PLACE.findall(message)
-    own = [place for place in places if "site-packages" not in place[0]]
-    why = next((line.strip() for line in message.splitlines() if "Explanation:" in line), "")
+    own = [place for place in places if "site-packages" not in place[0] and not _is_ours(place[0])]
+    why = next((line.partition("Explanation:")[2] for line in message.splitlines() if "Explanation:" in line), "")
+    why = " ".join(why.split()).rstrip(".")
     file, line = (own or places or [("", "")])[-1]
-    return f"{Path(file).name}:{line}{': ' + why.partition('Explanation:')[2].strip() if why else ''}" if file else ""
+    return f"{Path(file).name}:{line}{f': {why}' if why else ''}" if file and not _is_ours(file) else ""

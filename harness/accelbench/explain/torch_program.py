@@ -171,9 +171,23 @@ def _replace_methods(names: tuple[str, ...], call: Callable[..., Any]) -> Iterat
 def _wrap(call: Callable[..., Any], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def replacement(*arguments: Any, **named: Any) -> Any:
+        if torch.compiler.is_compiling():  # else torch.compile would break the graph at the look for the caller
+            return function(*arguments, **named)
         return call(name, function, *arguments, **named)
 
+    for each in (replacement, call, find_caller, is_reading, is_copy):
+        _leave_uncompiled(each)
     return replacement
+
+
+def _leave_uncompiled(function: Any) -> None:
+    """Let torch.compile leave a function alone that runs between two of its graphs.
+
+    `torch.compiler.disable` would hide the caller behind a frame of its own. A program that compiles has imported the
+    compiler, which takes seconds, and another one does not need to.
+    """
+    if compiler := sys.modules.get("torch._dynamo.eval_frame"):
+        compiler.skip_code(function.__code__)
 
 
 @contextmanager

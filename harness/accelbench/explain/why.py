@@ -28,19 +28,21 @@ SLOW_START = 2.0  # times a later iteration
 class TechniqueExplanation:
     """A technique's measured effect, and the profiles without and with it, of the same items.
 
-    ``prediction`` is what the baseline's profile says that it could bring at most; None if it says nothing.
+    ``after`` is None where the budget was too short for it; ``left_out`` says what would do. ``prediction`` is what the
+    baseline's profile says that it could bring at most; None if it says nothing.
     """
 
     workload: str
     measured: StepPart
     before: Profile
-    after: Profile
+    after: Profile | None
     prediction: Prediction | None = None
+    left_out: str = ""
 
     @property
     def scale(self) -> float:
         """By what the times with the technique are multiplied to be those of as many items as without it."""
-        return self.before.items / self.after.items if self.after.items else 1.0
+        return self.before.items / self.after.items if self.after and self.after.items else 1.0
 
     @property
     def changes(self) -> list[OperatorChange]:
@@ -48,6 +50,8 @@ class TechniqueExplanation:
 
         A function of the program's own that one profile alone lists is left out: the other may not have looked at it.
         """
+        if self.after is None:
+            return []
         scale = self.scale
         before = {each.name: each for each in self.before.operators}
         after = {each.name: each for each in self.after.operators}
@@ -74,8 +78,10 @@ def reasons_as_json(reasons: TechniqueExplanation) -> dict[str, Any]:
 def reasons_as_text(reasons: TechniqueExplanation) -> str:
     """Return the reasons for a terminal."""
     paragraph = join_sentences(write_reasons(reasons))
-    table = format_table(list_change_cells(reasons.changes[:LISTED]), CHANGE_HEADINGS)
-    return "\n".join([_state_speedup(reasons), "", paragraph, "", table])
+    lines = [_state_speedup(reasons), "", paragraph]
+    if reasons.after is not None:
+        lines += ["", format_table(list_change_cells(reasons.changes[:LISTED]), CHANGE_HEADINGS)]
+    return "\n".join(lines)
 
 
 def _state_speedup(reasons: TechniqueExplanation) -> str:
@@ -89,6 +95,18 @@ def _state_speedup(reasons: TechniqueExplanation) -> str:
 def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
     """Yield what the two profiles, and what the program did meanwhile, say of the effect."""
     before, after = reasons.before, reasons.after
+    if after is None:
+        yield f"there is no profile of the program with it: {reasons.left_out}"
+    else:
+        yield from _compare_profiles(reasons, before, after)
+    if reasons.prediction is not None:
+        yield _compare_with_prediction(reasons, reasons.prediction)
+    if caveat := before.caveat or (after.caveat if after else ""):
+        yield caveat
+
+
+def _compare_profiles(reasons: TechniqueExplanation, before: Profile, after: Profile) -> Iterator[str]:
+    """Yield what differs between the profiles without and with the technique."""
     least_s = NAMED_SHARE * before.seconds
     saving = [each for each in reasons.changes if each.added_s < -least_s and each.calls_after]
     gone = [each for each in reasons.changes if each.added_s < -least_s and not each.calls_after]
@@ -124,10 +142,6 @@ def write_reasons(reasons: TechniqueExplanation) -> Iterator[str]:
         )
     if skipped := after.observed.get("skipped_steps"):
         yield f"the gradient scaler skipped {plural(round(skipped), 'step')}, which learn nothing"
-    if reasons.prediction is not None:
-        yield _compare_with_prediction(reasons, reasons.prediction)
-    if caveat := before.caveat or after.caveat:
-        yield caveat
 
 
 def _compare_calls(reasons: TechniqueExplanation) -> Iterator[str]:
@@ -139,7 +153,7 @@ def _compare_calls(reasons: TechniqueExplanation) -> Iterator[str]:
 def _compare_clocks(reasons: TechniqueExplanation) -> Iterator[str]:
     """Yield what the accelerator's own time shows beside the time of the program."""
     before, after, scale = reasons.before, reasons.after, reasons.scale
-    if before.device_s is None or after.device_s is None:
+    if after is None or before.device_s is None or after.device_s is None:
         return
     device_s, wall_s = scale * after.device_s, scale * after.seconds
     change = f"{seconds(before.device_s)} → {seconds(device_s)}"
