@@ -161,6 +161,4 @@ def test_several_reasons_give_the_sum_of_what_is_counted_over_them_and_name_thei
         reason("odd-visits", odd=odd, visits=visits, cause=causes[odd % 2]) for odd, visits in ((1, 4), (2, 5), (4, 4))
     ]
     (alike,) = group(several)
-    assert describe(alike) == (
-        "visits found the machine in an unusual state, 7 of 13: there were many page faults"
-    )
+    assert describe(alike) == ("visits found the machine in an unusual state, 7 of 13: there were many page faults")

@@ -134,7 +134,7 @@ class ProgramLoop(TorchTrainingLoop):
             if objection := self._own.objection(option):
                 yield objection
         if options.accumulation > 1 and self._own.batch_size is None:
-            yield "nothing tells beforehand how many items a batch of the program has, and whether it divides into parts"
+            yield "nothing tells beforehand how many items a batch of the program has, or if it divides into parts"
         if "pin_memory" in options.given and not self._own.is_data_loader:
             yield str(self._own.objection("pin_memory"))
         if options.given & {"persistent_workers", "prefetch_factor"} and not self.processes.workers:
