@@ -1,5 +1,6 @@
 """The end of a run: what pays, what slows down and what would decide the rest, in at most 40 lines."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,18 @@ def many() -> list[TrialRecord]:
         trial(arm({"x": "off"}, reason=f"no {thing}"), arm({"x": "on"}, reason=f"no {thing}")) for thing in "abcdefgh"
     ]
     return [*measured, *lost, odd_trial(2, 5)]
+
+
+def test_a_rung_that_adds_nothing_to_the_one_below_comes_after_it() -> None:
+    """Its interval begins higher, and it is not shown to be faster than the rung below."""
+    below = replace(effect(0.98, 0.8, 1.2, "undecided"), against={"ladder": "+dot"})
+    rungs = trial(
+        arm({"ladder": "start"}, 1.0),
+        arm({"ladder": "+dot"}, 0.5, effect=effect(2.0, 1.6, 2.4, "faster"), recipe=RECIPE),
+        arm({"ladder": "+layout"}, 0.5, effects=[effect(1.96, 1.8, 2.1, "faster"), below], recipe=RECIPE),
+    )
+    named = [line.split()[2] for line in texts([rungs], verbose=True) if line.lstrip().startswith("▲")]
+    assert named == ["+dot", "+layout"]
 
 
 def test_a_large_run_ends_in_at_most_40_rows_and_v_shows_everything() -> None:

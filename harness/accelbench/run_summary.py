@@ -163,17 +163,14 @@ def _effect_lines(trials: list[TrialRecord], judging: Judging, *, width: int | N
 def _surest_first(found: list[_Found], verdict: Verdict, judging: Judging) -> list[_Found]:
     """Return the effects of a verdict: first the surest of each technique, then the others."""
 
-    def key(each: _Found) -> tuple[bool, bool, float]:
-        effect = each.effect
+    def key(each: _Found) -> tuple[bool, bool, bool, float]:
+        effect, step = each.effect, each.trial.step(each.arm)
         explains = "ablation" in (each.trial.kinds.get(name) for name in each.switched)
-        unwritten = (
-            verdict == "faster" and not each.arm.recipe
-        )  # as the baselines that nobody runs, such as Python loops
-        return (
-            explains or unwritten,
-            each.is_doubtful,
-            rank(verdict, effect.speedup, effect.low, effect.upper, judging.noise),
-        )
+        pays = verdict == "faster"
+        unwritten = pays and not each.arm.recipe  # as the baselines that nobody runs, such as Python loops
+        adds_nothing = pays and step is not None and step.verdict != "faster"  # to the rung below
+        strength = rank(verdict, effect.speedup, effect.low, effect.upper, judging.noise)
+        return explains or unwritten, each.is_doubtful, adds_nothing, strength
 
     ordered = sorted((each for each in found if each.effect.verdict == verdict), key=key)
     first: dict[tuple[str, ...], _Found] = {}

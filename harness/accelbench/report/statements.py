@@ -313,16 +313,16 @@ def choose_surest(rows: Sequence[Row], around: Circumstances) -> list[Row]:
 
 
 def _surest_first(rows: Sequence[Row], around: Circumstances) -> list[Row]:
-    """Return effects of one verdict, the surest first; rungs that bring nothing stand after the others."""
+    """Return effects of one verdict, the surest first; rungs that add nothing stand after the others."""
 
     def order(row: Row) -> tuple[bool, bool, float]:
         doubtful, strength = _rank(row, around)
-        return doubtful, _brings_nothing(row), strength
+        return doubtful, _adds_nothing(row), strength
 
     return sorted(rows, key=order)
 
 
-def _brings_nothing(row: Row) -> bool:
+def _adds_nothing(row: Row) -> bool:
     """Return whether a gain is that of a ladder's rung which is not shown to be faster than the rung below."""
     return row["verdict"] == "faster" and row["step_verdict"] not in (None, "faster")
 
