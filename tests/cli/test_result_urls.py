@@ -50,7 +50,7 @@ def test_a_report_of_a_url(accelbench, url):
 def test_a_check_of_a_url(accelbench, url):
     result = accelbench("check", url)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("example-2c-8g/0002_a after 1 run of the same machine")
+    assert result.stdout.startswith("example-2c-8g/0002_a after 1 run of this machine")
 
 
 def test_a_comparison_of_runs_at_a_url(accelbench, url):

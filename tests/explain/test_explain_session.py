@@ -261,42 +261,39 @@ def test_a_program_that_is_slow_to_build_has_no_more_trials_than_its_time_has_ro
     assert [part.reason for part in measure(parts[:1], 20.0)] == [TOO_LATE]
 
 
-@pytest.mark.usefixtures("orders")
-def test_what_does_not_fit_together_is_taken_off_alone_before_anything_is_taken_off_again(
-    request_of_a_program, monkeypatch
-):
-    class SlowPool(AnsweringPool):
-        def measure(self, trial: Trial, **_: Any) -> TrialResult:
-            starting_s = 10.0 if not self.trials else 0.0
-            now_s[0] += starting_s + len(trial.arms) * 1.6 * trial.plan.budget_s
-            return super().measure(trial)
+@pytest.fixture
+def explained_slowly(request_of_a_program, monkeypatch):
+    """Explain a program of three parts where a trial takes as many seconds as are told for its number and its plan."""
 
-    now_s = [0.0]
-    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
-    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
-    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
-    pool = SlowPool(*[OPEN] * 9)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
-    explanation = explain(replace(request_of_a_program, budget_s=20.0))
+    def explain_in(budget_s, seconds_of):
+        class SlowPool(AnsweringPool):
+            def measure(self, trial: Trial, **_: Any) -> TrialResult:
+                now_s[0] += seconds_of(len(self.trials), trial)
+                return super().measure(trial)
+
+        now_s, pool = [0.0], SlowPool(*[OPEN] * 9)
+        monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+        several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
+        monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
+        monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+        return explain(replace(request_of_a_program, budget_s=budget_s)), pool
+
+    return explain_in
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_does_not_fit_together_is_taken_off_alone_before_anything_is_taken_off_again(explained_slowly):
+    explanation, pool = explained_slowly(
+        20.0, lambda number, trial: (0.0 if number else 10.0) + len(trial.arms) * 1.6 * trial.plan.budget_s
+    )
     assert [part.name for part in explanation.parts if part.share is None] == []
     assert len(explanation.parts) == 3
     assert [len(trial.arms) for trial in pool.trials[:3]] == [2, 2, 2]
 
 
 @pytest.mark.usefixtures("orders")
-def test_nothing_is_taken_off_again_where_a_part_was_not_taken_off_at_all(request_of_a_program, monkeypatch):
-    class SlowPool(AnsweringPool):
-        def measure(self, trial: Trial, **_: Any) -> TrialResult:
-            now_s[0] += 12.0
-            return super().measure(trial)
-
-    now_s = [0.0]
-    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
-    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
-    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
-    pool = SlowPool(*[OPEN] * 9)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
-    explanation = explain(replace(request_of_a_program, budget_s=14.0))
+def test_nothing_is_taken_off_again_where_a_part_was_not_taken_off_at_all(explained_slowly):
+    explanation, pool = explained_slowly(14.0, lambda *_: 12.0)
     assert len(pool.trials) == 1
     assert [part.reason for part in explanation.parts[1:]] == [TOO_LATE] * (len(explanation.parts) - 1)
 

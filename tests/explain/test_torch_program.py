@@ -147,17 +147,22 @@ class Rectified(nn.Linear):
         return super().forward(numbers).relu()
 
 
+def growing(model: nn.Module) -> Program:
+    """Return a program that learns from batches of which each is larger than the one before."""
+    return Program(
+        model=model,
+        loader=DataLoader(Growing(), batch_size=None),
+        step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        batches=4,
+    )
+
+
 def test_anomaly_mode_of_torch_compile_is_not_the_programs() -> None:
     def build_compiled() -> Program:
         model = Rectified(4, 2)
         model.compile(backend="aot_eager", dynamic=False)
-        return Program(
-            model=model,
-            loader=DataLoader(Growing(), batch_size=None),
-            step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            batches=4,
-        )
+        return growing(model)
 
     profile = profile_program(build_compiled, Setting(), {})
     assert profile.compilation.recompilations
@@ -182,13 +187,7 @@ def build_breaking(*, is_compiled: bool = True) -> Program:
     model = Breaking()
     if is_compiled:
         model.compile(backend="aot_eager", dynamic=False)
-    return Program(
-        model=model,
-        loader=DataLoader(Growing(), batch_size=None),
-        step=lambda model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]),
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        batches=4,
-    )
+    return growing(model)
 
 
 def test_what_the_profile_says_of_a_compiled_program_names_its_own_lines_alone() -> None:
@@ -279,13 +278,18 @@ class Pooled:
 
 
 def test_processes_that_a_program_itself_starts_to_load_are_counted() -> None:
-    loader = Pooled()
+    loaders: list[Pooled] = []
+
+    def build_pooled() -> Program:
+        loaders[:] = loaders or [Pooled()]
+        return replace(build(), loader=loaders[0])
+
     try:
-        assert profile_program(lambda: replace(build(), loader=loader), Setting(), {}).pool == 2
+        assert profile_program(build_pooled, Setting(), {}).pool == 2
+        assert profile_program(build, Setting(), {}).pool == 0
     finally:
-        loader.pool.terminate()
-        loader.pool.join()
-    assert profile_program(build, Setting(), {}).pool == 0
+        loaders[0].pool.terminate()
+        loaders[0].pool.join()
 
 
 def test_the_profile_counts_the_operations_of_products() -> None:

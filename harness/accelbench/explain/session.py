@@ -259,42 +259,44 @@ def explain_technique(
         Unavailable: the framework is not installed, or the technique cannot be switched here.
     """
     find_technique(request.framework, name)
-    profiler = request.profiler
+    levels = {name: level}
     with hold_machine(report), closing(Pool(Plan())) as pool:
         on_start()
         start_s = time.monotonic()
-        latest_s = start_s + LONGEST * request.budget_s
-        report("profiling your program, in a process of its own")
-        both = [request.fixed, {**request.fixed, name: level}]
-        with start_workers(request.framework, both, pool) as (first, second):
-            started_s = time.monotonic()
-            before = profile_in(first, profiler, request.setting)
-            profile_s = time.monotonic() - started_s
-            report(f"profiling it with {format_levels({name: level})}")
-            setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
-            after = _run_until(
-                latest_s, ALONE * profile_s, lambda: profile_in(second, profiler, setting, {name: level})
-            )
+        before, after, profile_s = _profile_both(request, levels, pool, start_s + LONGEST * request.budget_s, report)
         spent_s = time.monotonic() - start_s
         pool.ceilings.get(request.framework, on_progress)
         start_s = time.monotonic() - spent_s  # that happens once per machine, beyond the budget
         report("timing both in pairs")
         planned = _take_quicker(before, after)
         measure = PairedMeasurement(request, pool, planned, on_progress)
-        measured = _time_technique(measure, planned, after, {name: level}, start_s, request.budget_s)
+        measured = _time_technique(measure, planned, after, levels, start_s, request.budget_s)
         enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(planned, after))
-    if after is None:
-        enough_s += profile_s
-    enough_s = max(enough_s, MORE * request.budget_s)
+    enough_s = max(enough_s + (profile_s if after is None else 0.0), MORE * request.budget_s)
     left_out = f"{TOO_LATE} to {ROUND_S * math.ceil(enough_s / ROUND_S)}s"
     return TechniqueExplanation(
         workload=request.workload.name,
-        measured=measured or skip_part(format_levels({name: level}), {name: level}, left_out),
+        measured=measured or skip_part(format_levels(levels), levels, left_out),
         before=before,
         after=after,
         prediction=next((each for each in predict(before) if name in each.techniques), None),
         left_out="" if after else left_out,
     )
+
+
+def _profile_both(
+    request: ExplanationRequest, levels: Levels, pool: Pool, latest_s: float, report: Callable[[str], None]
+) -> tuple[Profile, Profile | None, float]:
+    """Return the profiles without and with a technique, None if the second is not over in time; the first's seconds."""
+    report("profiling your program, in a process of its own")
+    with start_workers(request.framework, [request.fixed, {**request.fixed, **levels}], pool) as (first, second):
+        start_s = time.monotonic()
+        before = profile_in(first, request.profiler, request.setting)
+        profile_s = time.monotonic() - start_s
+        report(f"profiling it with {format_levels(levels)}")
+        setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
+        after = _run_until(latest_s, ALONE * profile_s, lambda: profile_in(second, request.profiler, setting, levels))
+    return before, after, profile_s
 
 
 def _take_quicker(before: Profile, after: Profile | None) -> Profile:

@@ -70,6 +70,7 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
         BadInput: the function returned something other than a program, or a program that cannot run.
     """
     programs: list[Program] = []
+    others = {*multiprocessing.active_children()}
 
     def remember() -> Program:
         programs.append(build())
@@ -78,7 +79,9 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
     with _collect_graph_breaks() as breaks:
         arm = apply_levels("torch", levels, lambda **given: build_without(remember, setting, TrainOptions(**given)))
         with arm.enter():
-            return _describe_program(_profile_arm(arm, breaks, observes=bool(levels)), programs[-1], setting)
+            found = _describe_program(_profile_arm(arm, breaks, observes=bool(levels)), programs[-1], setting)
+            own = {*multiprocessing.active_children()} - others
+            return found if found.loads else replace(found, pool=len(own))
 
 
 def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
@@ -151,7 +154,6 @@ def _describe_program(found: Profile, program: Program, setting: Setting) -> Pro
         loading=found.loading if loader.is_data_loader else None,  # the profiler sees no other loader
         workers=loader.processes.workers,
         persistent=loader.processes.persistent_workers,
-        pool=0 if loader.is_data_loader else len(multiprocessing.active_children()),
         loads=loader.is_data_loader,
         draws=not loader.processes.workers and loader.find_draws()[0],
         optimizer=task.implementation(torch.device(task.device)) or "",

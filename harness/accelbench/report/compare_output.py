@@ -227,7 +227,8 @@ def summarize_comparison(comparison: RunComparison) -> str:
 
 
 def _summarize_times(comparison: RunComparison) -> str:
-    for row in rows_of(comparison.machine):
+    if not comparison.machine.empty:
+        (row,) = rows_of(comparison.machine)
         return f"the machine is {_format_shift(row)} as fast{', undecided' if row['verdict'] == 'undecided' else ''}"
     if comparison.workloads.empty:
         return ""

@@ -299,7 +299,8 @@ def _attributions_of(arms: pd.DataFrame, noise: float) -> Iterator[AttributedBun
 def _attribute(labels: Mapping[str, str], rows: Rows, arms: pd.DataFrame, noise: float) -> Attribution | None:
     """Return the effects of a bundle with these arms, None where they were not timed in the same rounds, or in few."""
     candidates = arms.iloc[1:]
-    if not candidates["paired"].all():
+    is_measured = np.abs(np.log(candidates["speedup"].to_numpy(float))) < _FURTHEST
+    if not (candidates["paired"].all() and is_measured.all()):
         return None
     if candidates["visits"].min() > 1:
         named = candidates[["speedup", "low", "high", "verdict"]].itertuples(index=False)
