@@ -30,7 +30,7 @@ import numpy as np
 from accelbench import student_t, units
 from accelbench.errors import BadInput
 from accelbench.schema.result import Verdict
-from accelbench.schema.verdict import verdict
+from accelbench.schema.verdict import log_ratio, verdict
 from accelbench.text import cross, format_table, format_table_html
 
 MAX_TECHNIQUES = 4  # of a design, which then has 16 arms
@@ -232,8 +232,8 @@ def combine(
         BadInput: the arms, and the one with none on, are no full factorial.
     """
     off = (False,) * len(labels)
-    log_speedups = np.array([0.0, *(_log(effect.ratio) for effect in arms.values())])
-    squares = np.array([((_log(effect.high) - _log(effect.low)) / 2) ** 2 for effect in arms.values()])
+    log_speedups = np.array([0.0, *(log_ratio(effect.ratio) for effect in arms.values())])
+    squares = np.array([((log_ratio(effect.high) - log_ratio(effect.low)) / 2) ** 2 for effect in arms.values()])
     of_off = squares.min(initial=math.inf) / 2
     squares = np.array([of_off, *np.where(np.isinf(squares), math.inf, squares - of_off)])
 
@@ -367,7 +367,3 @@ def _ratio(effect: FactorialEffect) -> str:
 
 def _exp(log_ratio: float) -> float:
     return math.exp(min(max(log_ratio, -700.0), 700.0))  # a larger exponent overflows
-
-
-def _log(ratio: float) -> float:
-    return math.log(ratio) if ratio > 0 else -math.inf

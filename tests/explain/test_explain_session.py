@@ -263,7 +263,7 @@ def test_a_program_that_is_slow_to_build_has_no_more_trials_than_its_time_has_ro
 
 @pytest.fixture
 def explained_slowly(request_of_a_program, monkeypatch):
-    """Explain a program of three parts where a trial takes as many seconds as are told for its number and its plan."""
+    """Explain a program of three parts on a fake clock; ``seconds_of`` says how long each trial takes."""
 
     def explain_in(budget_s, seconds_of):
         class SlowPool(AnsweringPool):
@@ -300,7 +300,7 @@ def test_nothing_is_taken_off_again_where_a_part_was_not_taken_off_at_all(explai
 
 @pytest.fixture
 def slow_profiles(monkeypatch):
-    """Let the two profiles of a technique take so many seconds, of which the second one's are real."""
+    """Set how long each profile takes on a fake clock; a profile without a time really waits until it is ended."""
     now_s, took_s, real = [0.0], list[float](), time
 
     def call(*_: Any) -> Profile:

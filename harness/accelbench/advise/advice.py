@@ -131,8 +131,8 @@ def build_advice(
     """Return the advice that a search has come to, which tried techniques that a user named, or all."""
     space, look = search.space, search.observations.first_looks[best]
     applicable = [*applicable]
-    is_program = isinstance(search, ProgramSearch)
-    alone = tuple(search.list_alone()) if isinstance(search, ProgramSearch) else ()
+    program = search if isinstance(search, ProgramSearch) else None
+    alone = tuple(program.list_alone()) if program else ()
     changes = space.changes(best)
     recipes = {each.technique: each.recipes for each in applicable}
     settings = {
@@ -161,16 +161,16 @@ def build_advice(
         longest=space.changes(search.budget.longest[1]),
         interrupted=search.interrupted,
         untried=_untried_levels(search),
-        untried_together=search.find_untried_together() if isinstance(search, ProgramSearch) else {},
-        together_s=search.predict_budget_together_s() if isinstance(search, ProgramSearch) else None,
+        untried_together=program.find_untried_together() if program else {},
+        together_s=program.predict_budget_together_s() if program else None,
         left_out=list_left_out(applicable, only),
-        largest_batch=find_largest_batch(_asked_for(applicable, only)) if is_program else None,
-        over="your program" if is_program else "the baseline",
+        largest_batch=find_largest_batch(_asked_for(applicable, only)) if program else None,
+        over="your program" if program else "the baseline",
         alone=alone,
         present={each.technique: each.present for each in applicable if each.present},
         enough_s=_enough_s(alone, search.budget_s),
-        is_cut_short=isinstance(search, ProgramSearch) and search.is_cut_short,
-        compares_outputs=not isinstance(search, ProgramSearch) or search.iteration.compares_outputs,
+        is_cut_short=program is not None and program.is_cut_short,
+        compares_outputs=program is None or program.iteration.compares_outputs,
     )
 
 

@@ -175,14 +175,10 @@ def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]
     if isinstance(request.workload, str) or not request.workload.is_program:
         return prepare(request, pool)
     report("building your program")
-    limit = TimeLimit(LONGEST * request.budget_s)
-    try:
-        with limit:
-            return prepare(request, pool)
-    except KeyboardInterrupt:
-        if not limit.is_over:
-            raise
-        raise out_of_time(request.budget_s) from None
+    preparation = TimeLimit(LONGEST * request.budget_s).call(lambda: prepare(request, pool))
+    if preparation is None:
+        raise out_of_time(request.budget_s)
+    return preparation
 
 
 def _run(search: Search, start_s: float) -> Configuration:
@@ -194,13 +190,7 @@ def _run(search: Search, start_s: float) -> Configuration:
     if not isinstance(search, ProgramSearch):
         return search.run()
     limit = TimeLimit(start_s + LONGEST * search.budget_s - time.monotonic())
-    try:
-        with limit:
-            best = search.run()
-    except KeyboardInterrupt:
-        if not limit.is_over:
-            raise
-        best = search.answer_so_far()
+    best = limit.call(search.run) or search.answer_so_far()
     if limit.is_over:
         search.interrupted, search.is_cut_short = False, True
     return best

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class TimeLimit:
     """Interrupts the main thread by SIGINT when its seconds are over. In another thread it does nothing.
 
     A command that a shell script starts in the background ignores SIGINT; within the limit it does not. ``is_over``
-    tells this interruption from a user's own. The ``try`` stands around the ``with``: where no time is left, the
-    interruption comes before the block, and where the block ends just in time, right after it.
+    tells this interruption from a user's own. A ``try`` stands around the ``with``, as in `call`: where no time is
+    left, the interruption comes before the block, and where the block ends just in time, right after it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -40,6 +44,20 @@ class TimeLimit:
         finally:
             if self._ignores:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def call(self, function: Callable[[], T]) -> T | None:
+        """Return what a function returns, None where its time is over.
+
+        Raises:
+            KeyboardInterrupt: a user's own interruption.
+        """
+        try:
+            with self:
+                return function()
+        except KeyboardInterrupt:
+            if not self.is_over:
+                raise
+        return None
 
     def _end(self) -> None:
         self.is_over = True

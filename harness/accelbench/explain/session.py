@@ -26,7 +26,7 @@ from accelbench.core import (
     register_techniques,
 )
 from accelbench.core.workload import Size
-from accelbench.errors import AccelbenchError, BadInput, Unavailable, place_of
+from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.explain.causes import BOUND, find_causes, may_be_memory_bound, plan_remedies, withdraw_slower
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
@@ -48,7 +48,7 @@ from accelbench.measuring.costs import resources
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
 from accelbench.schema import nvml
-from accelbench.schema.reasons import describe_error
+from accelbench.schema.reasons import describe_error_at
 from accelbench.schema.result import ArmRecord
 from accelbench.text import format_levels, join_names
 
@@ -271,7 +271,7 @@ def explain_technique(
         planned = _take_quicker(before, after)
         measure = PairedMeasurement(request, pool, planned, on_progress)
         measured = _time_technique(measure, planned, after, levels, start_s, request.budget_s)
-        enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(planned, after))
+        enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(after))
     enough_s = max(enough_s + (profile_s if after is None else 0.0), MORE * request.budget_s)
     left_out = f"{TOO_LATE} to {ROUND_S * math.ceil(enough_s / ROUND_S)}s"
     return TechniqueExplanation(
@@ -319,7 +319,7 @@ def _time_technique(
     An iteration is shortened where only that lets the pairs fit.
     """
     latest_s, items = start_s + LONGEST * budget_s, before.items
-    if time.monotonic() + measure.needed_s(before, after, items) > latest_s:
+    if time.monotonic() + measure.needed_s(after, items) > latest_s:
         items = _choose_items(before)
     first_s = before.first_s + (after or before).first_s
 
@@ -328,7 +328,7 @@ def _time_technique(
         (measured,) = measure([(format_levels(levels), levels)], left_s, items=items)
         return measured
 
-    return _run_until(latest_s, measure.needed_s(before, after, items), run)
+    return _run_until(latest_s, measure.needed_s(after, items), run)
 
 
 def _run_until(latest_s: float, needed_s: float, run: Callable[[], _Result]) -> _Result | None:
@@ -337,16 +337,7 @@ def _run_until(latest_s: float, needed_s: float, run: Callable[[], _Result]) -> 
     ``needed_s`` are the seconds that it takes at least.
     """
     left_s = latest_s - time.monotonic()
-    if left_s < needed_s:
-        return None
-    limit = TimeLimit(left_s)
-    try:
-        with limit:
-            return run()
-    except KeyboardInterrupt:
-        if not limit.is_over:
-            raise
-    return None
+    return None if left_s < needed_s else TimeLimit(left_s).call(run)
 
 
 @contextmanager
@@ -401,9 +392,7 @@ def _in_one_line(what: str) -> Iterator[None]:
     except AccelbenchError:
         raise
     except (Exception, SystemExit) as error:
-        place = place_of(error)
-        why = f"{describe_error(error)}{f' ({place})' if place else ''}"
-        raise Unavailable(f"{what} cannot be profiled: failed: {why}") from error
+        raise Unavailable(f"{what} cannot be profiled: failed: {describe_error_at(error)}") from error
 
 
 def _profile_workload(
@@ -524,16 +513,16 @@ class PairedMeasurement:
         return found
 
     def _least_s(self, items: float) -> float:
-        """Return the seconds for which an arm is timed at least, in iterations of so many items."""
+        """Return how long an arm is timed at least, in seconds, if an iteration has this number of items."""
         return max(LEAST_S, 2 * PAIRS * self._profile.seconds * items / self._profile.items)
 
-    def needed_s(self, before: Profile, after: Profile | None, items: float | None = None) -> float:
-        """Return the seconds that pairs of two arms take at least, by their profiles; one that is not known is equal.
+    def needed_s(self, after: Profile | None, items: float | None = None) -> float:
+        """Return the seconds that pairs with another arm take at least, whose profile is like this one if not known.
 
         Without ``items``, the iteration is as short as it may be.
         """
-        first_s = before.first_s + (after or before).first_s
-        return first_s + 2 * OVERHEAD * self._least_s(items or _choose_items(before))
+        first_s = self._profile.first_s + (after or self._profile).first_s
+        return first_s + 2 * OVERHEAD * self._least_s(items or _choose_items(self._profile))
 
     def _measure_group(self, parts: Sequence[tuple[str, Levels]], each_s: float, items: float) -> list[StepPart]:
         """Return the parts as one trial shows them, in which each arm is timed for ``each_s`` seconds.

@@ -275,8 +275,9 @@ def explain_comparison(comparison: RunComparison) -> Iterator[str]:
     rate = comparison.thresholds.false_discovery_rate
     yield (
         f"A shift above 1× is faster after. {_explain_shifts(comparison)} Each interval holds with "
-        f"{units.percent(1 - rate)} confidence; at most {units.percent(rate)} of what is called faster or slower is "
-        f"expected to be wrong. What lies within {units.percent(comparison.thresholds.margin)} is the same."
+        f"{units.percent(1 - rate)} confidence. Of the shifts that are called faster or slower, at most "
+        f"{units.percent(rate)} are expected to be wrong. What lies within "
+        f"{units.percent(comparison.thresholds.margin)} is the same."
     )
     if comparison.moved and len(comparison.techniques):
         yield (

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from accelbench import units
+from accelbench.errors import place_of
 from accelbench.schema.safe_json import printable
 
 
@@ -506,6 +507,12 @@ def message_or_type(error: BaseException) -> str:
 def describe_error(error: BaseException) -> str:
     """Return an error's type, and its message as one line if it has one."""
     return ": ".join(filter(None, (type(error).__name__, message_line(error))))
+
+
+def describe_error_at(error: BaseException) -> str:
+    """Return an error's type and message, and the last line of the user's own files that led to it."""
+    place = place_of(error)
+    return f"{describe_error(error)}{f' ({place})' if place else ''}"
 
 
 def printable_line(text: str) -> str:

@@ -36,7 +36,7 @@ def noise_zone(noise: float) -> tuple[float, float]:
 
 def verdict_on_ratios(low: float, high: float, noise: float, same: float | None = None) -> Verdict:
     """Return the verdict on an interval of ratios, whose ends may be 0 and infinity."""
-    return verdict(_log(low), _log(high), noise, same)
+    return verdict(log_ratio(low), log_ratio(high), noise, same)
 
 
 def possible_verdicts(low: float, high: float, noise: float) -> list[Verdict]:
@@ -47,5 +47,6 @@ def possible_verdicts(low: float, high: float, noise: float) -> list[Verdict]:
     return [*slower, "same", *faster]
 
 
-def _log(ratio: float) -> float:
+def log_ratio(ratio: float) -> float:
+    """Return the logarithm of a ratio, which may be 0 or infinite."""
     return math.log(ratio) if ratio > 0 else -math.inf

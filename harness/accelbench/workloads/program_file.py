@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from accelbench.core import Technique, Workload
-from accelbench.errors import AccelbenchError, BadInput, place_of
-from accelbench.schema.reasons import describe_error
+from accelbench.errors import AccelbenchError, BadInput
+from accelbench.schema.reasons import describe_error_at
 from accelbench.text import join_names
 
 
@@ -213,7 +213,7 @@ class InFile:
             raise
         except (Exception, SystemExit) as error:
             hint = IN_CUPY if type(error).__module__.startswith("cupy") else ""
-            why = f"{_describe_with_place(error)}{hint}"
+            why = f"{describe_error_at(error)}{hint}"
             raise BadInput(f"{self.path.name}:{self.function} raised {why}") from error
 
 
@@ -239,12 +239,6 @@ def _without_arguments(file: Path) -> Iterator[None]:
         yield
     finally:
         sys.argv = given
-
-
-def _describe_with_place(error: BaseException) -> str:
-    """Return an error's kind and message, and the last line of the user's own files that led to it."""
-    place = place_of(error)
-    return f"{describe_error(error)}{f' ({place})' if place else ''}"
 
 
 def _find_file(name: str) -> Path:
@@ -285,11 +279,11 @@ def _import(file: Path) -> ModuleType:
             module = importlib.import_module(".".join(parts))
     except SystemExit as error:
         raise BadInput(
-            f"{file.name} ends when it is imported: {_describe_with_place(error)}; if it reads its options from the "
+            f"{file.name} ends when it is imported: {describe_error_at(error)}; if it reads its options from the "
             f"command line, do so in a function, or under `if __name__ == '__main__':`"
         ) from error
     except Exception as error:
-        why = _describe_with_place(error)
+        why = describe_error_at(error)
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         install = f"; install it for {sys.executable}, or import it elsewhere" if missing else ""
         raise BadInput(f"{file.name} cannot be imported: {why}{install}") from error
