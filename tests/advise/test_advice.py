@@ -208,7 +208,7 @@ def test_larger_batches_that_were_not_offered_are_named_with_the_option_that_off
     [
         (("as-is", "16", "32"), ("64",), {}, 64),
         (("as-is", "16", "32"), ("8",), {}, None),
-        (("as-is", "16", "32"), (), {}, 32),  # the program's own is none of the levels
+        (("as-is", "16", "32"), (), {}, 32),  # nothing tells the program's own
         (("as-is", "16", "32"), ("64",), {"128": "there are 100 items"}, None),
         ((), (), {"*": "the batches are the program's own"}, None),
     ],

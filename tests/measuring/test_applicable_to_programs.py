@@ -73,6 +73,13 @@ def test_what_a_program_says_to_write_comes_with_the_technique():
     assert gait.recipes == {"quick": "run()"}
 
 
+def test_a_number_of_the_programs_own_that_is_no_level_is_what_it_has():
+    arm = Arm(step=lambda: None, own_numbers={"gait": 24})
+    walk = replace(WALK, shared=Gait, builder=lambda _, __: arm)
+    gait = found(_switch("gait", "8", "16", "32"), workload=walk)["gait"]
+    assert (gait.levels, gait.present) == ((AS_IS, "16", "32"), ("24",))
+
+
 def test_a_recipe_for_something_that_is_no_technique_is_refused():
     with pytest.raises(BadInput, match="unknown technique 'gate'"):
         found(_switch("gait", "slow", "quick"), workload=_with_recipes("gate"))

@@ -186,8 +186,8 @@ def list_left_out(applicable: Iterable[Applicable], only: tuple[str, ...]) -> di
 def find_largest_batch(applicable: Iterable[Applicable]) -> int | None:
     """Return the largest batch size of a search, where it offers none that is larger than the program's own.
 
-    A program's own size that is not known, since it is no level, counts as one. None stands for a search that offers
-    a larger one, or refuses it with a reason, or that is not about batch sizes.
+    A program's own size that is not known counts as one. None stands for a search that offers a larger one, or refuses
+    it with a reason, or that is not about batch sizes.
     """
     found = next((each for each in applicable if each.technique == "batch_size" and len(each.levels) > 1), None)
     if found is None:

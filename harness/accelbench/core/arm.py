@@ -109,7 +109,7 @@ class Arm:
     arm's own. If such an arm's output is too far from the baseline's, it may differ from it as far as seeds make it
     differ from itself. ``remarks`` say what a reader of the trial must know of the arm. ``recipes`` are what a user
     writes for techniques here, where the techniques themselves say something else: code by technique and level, as in
-    :class:`Program`.
+    :class:`Program`. ``own_numbers`` are those that a user's program has for options by itself, such as its batch size.
 
     The other fields let the suite check that the arm does its work, and where. ``device`` is the label of the device on
     which the work is to run. ``inputs`` and ``parameters`` return the arrays that the step reads and those of the
@@ -136,6 +136,7 @@ class Arm:
     reseed: Callable[[int], None] | None = None
     remarks: tuple[Reason, ...] = ()
     recipes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    own_numbers: Mapping[str, int] = field(default_factory=dict)
     work: Work | None = None
     close: Callable[[], None] = nothing
 

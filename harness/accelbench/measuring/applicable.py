@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from accelbench.core import (
@@ -32,8 +33,8 @@ class Applicable:
 
     ``options`` are the workload's options that it sets. ``refused`` maps levels, or ``"*"`` for the whole technique, to
     the reason for which they are left out. ``present`` are the levels that a user's program has already, of which the
-    baseline is ``"as-is"``. ``recipes`` are what a user of the program writes for levels, where the technique says
-    something else.
+    baseline is ``"as-is"``, or the program's own number where that is no level. ``recipes`` are what a user of the
+    program writes for levels, where the technique says something else.
     """
 
     technique: str
@@ -57,10 +58,10 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
     """
     register_techniques(*trial.techniques)
     workload = find_workload(trial.workload) if isinstance(trial.workload, str) else trial.workload
-    recipes: Mapping[str, Mapping[str, str]] = {}
+    program = Arm(step=nothing)
     if workload.is_program and workload.shared is not None:
-        recipes = workload.build(replace(trial.setting, only_check=True), **trial.problem).recipes
-    check = _check_program if workload.is_program else _check
+        program = workload.build(replace(trial.setting, only_check=True), **trial.problem)
+    check = partial(_check_program, program.own_numbers) if workload.is_program else _check
     taken = dict.fromkeys(trial.problem, "the workload's own setting")
     for name, level in trial.fixed.items():
         options, _ = _try_level(find_technique(trial.framework, name), level, workload, trial)
@@ -70,9 +71,9 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
         has_advice = technique.snippet or technique.not_recommended
         if has_advice and technique.scope == "arm" and technique.name not in trial.fixed:
             techniques += check(technique, workload, host, taken, trial)
-    for name in recipes:
+    for name in program.recipes:
         find_technique(trial.framework, name)
-    return [replace(each, recipes=recipes.get(each.technique, {})) for each in techniques]
+    return [replace(each, recipes=program.recipes.get(each.technique, {})) for each in techniques]
 
 
 def _check(
@@ -97,7 +98,12 @@ def _check(
 
 
 def _check_program(
-    technique: Technique, workload: Workload, host: Host, taken: dict[str, str], trial: Trial
+    own_numbers: Mapping[str, int],
+    technique: Technique,
+    workload: Workload,
+    host: Host,
+    taken: dict[str, str],
+    trial: Trial,
 ) -> Iterator[Applicable]:
     """Yield the technique if it means anything to a user's program; every level is compared with the program's own."""
     if not technique.snippet:
@@ -123,12 +129,13 @@ def _check_program(
         refused = {"*": next(reversed(refused.values()))}
     elif not technique.snippet_at(first):  # the first level of a technique that switches something on is no advice
         refused.pop(first, None)
+    present = tuple(level for level, why in objections.items() if why and why.code == PRESENT)
     found = Applicable(
         technique=technique.name,
         levels=(AS_IS, *(level for level, why in objections.items() if why is None)),
         options=options,
         refused=refused,
-        present=tuple(level for level, why in objections.items() if why and why.code == PRESENT),
+        present=present or tuple(str(own_numbers[option]) for option in own_numbers if options == {option}),
     )
     yield found if is_refused else _take(found, technique, taken)
 

@@ -111,11 +111,18 @@ class TrainingLoop(ABC):
 
     def arm_or_check(self) -> Arm:
         """Return the arm; where options are only checked, which they are by now, one that is not built."""
-        return Arm(step=nothing, recipes=self.recipes) if self.setting.only_check else self.arm()
+        if not self.setting.only_check:
+            return self.arm()
+        return Arm(step=nothing, recipes=self.recipes, own_numbers=self.own_numbers)
 
     @property
     def recipes(self) -> Mapping[str, Mapping[str, str]]:
         """What a user writes for techniques, by technique and level, where they say something else themselves."""
+        return {}
+
+    @property
+    def own_numbers(self) -> Mapping[str, int]:
+        """The numbers that a user's program has for options by itself."""
         return {}
 
     @property

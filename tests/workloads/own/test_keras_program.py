@@ -263,6 +263,10 @@ def test_an_option_that_changes_nothing_or_cannot_apply_is_unavailable(options: 
         arm_of(on_arrays(), Setting(only_check=True), **options)
 
 
+def test_the_programs_own_numbers_are_told_where_options_are_checked() -> None:
+    assert arm_of(on_arrays(), Setting(only_check=True)).own_numbers == {"batch_size": 8, "steps_per_execution": 1}
+
+
 def test_a_model_that_does_not_follow_the_dtype_policy_is_unavailable() -> None:
     program = on_arrays()()
     with pytest.raises(Unavailable, match="has the dtype policy float32 under Keras's global policy mixed_bfloat16"):

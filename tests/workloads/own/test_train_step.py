@@ -470,6 +470,20 @@ def test_what_the_program_has_already_is_no_technique_where_options_are_checked(
         arm_of(built, only_check=True, **options)
 
 
+@pytest.mark.parametrize(
+    ("changes", "numbers"),
+    [
+        ({}, {"batch_size": 4, "workers": 0}),
+        ({"loader": two_workers}, {"batch_size": 4, "workers": 2}),
+        ({"loader": lambda _: [DATA[:4]]}, {"workers": 0}),
+    ],
+)
+def test_the_programs_own_numbers_are_told_where_options_are_checked(
+    changes: dict[str, Any], numbers: dict[str, int]
+) -> None:
+    assert arm_of(simple(**changes), only_check=True).own_numbers == numbers
+
+
 @pytest.mark.parametrize("options", [{"persistent_workers": True}, {"prefetch_factor": 8}])
 def test_without_loader_processes_there_is_none_to_live_on_or_to_load_ahead(options: dict[str, Any]) -> None:
     with pytest.raises(Unavailable, match="loads in its own process"):

@@ -69,6 +69,12 @@ class ProgramFacts:
         called = "fit(x, y" if self.learns else "predict(x"
         return {"batch_size": {"*": f"model.{called}, batch_size={{level}})"}}
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers that the program has for options by itself, as far as they are known."""
+        known = {"steps_per_execution": self.steps_per_execution}
+        return known if self.batch_size is None else known | {"batch_size": self.batch_size}
+
 
 class FittedProgram:
     """A program that was built from a seed, with other settings of its model where they are given.

@@ -122,7 +122,8 @@ class _FitArm:
     def arm_or_check(self) -> Arm:
         """Return the arm; where options are only checked, one that is not built."""
         if self.setting.only_check:
-            return Arm(step=nothing, recipes=self._check_only().recipes)
+            facts = self._check_only()
+            return Arm(step=nothing, recipes=facts.recipes, own_numbers=facts.numbers)
         fitted = self._make_program()
         self._refuse(fitted.facts)
         iteration = self._iteration(fitted)

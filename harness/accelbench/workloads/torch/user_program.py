@@ -128,6 +128,12 @@ class ProgramLoop(TorchTrainingLoop):
         """What a user writes for techniques: what the program says, and what names its kinds of model and optimizer."""
         return {**self.training.task.recipes, **self._program.recipes}
 
+    @property
+    def own_numbers(self) -> Mapping[str, int]:
+        """The numbers that the program has for options by itself, as far as they are known."""
+        numbers = {name: self._own_value(name) for name in ("batch_size", "workers")}
+        return {name: number for name, number in numbers.items() if number is not None}
+
     def _objections(self) -> Iterator[str | Reason]:
         options = self.options
         for option in sorted(options.given & {"batch_size", "workers", "persistent_workers", "prefetch_factor"}):
