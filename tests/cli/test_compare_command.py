@@ -151,6 +151,8 @@ def test_the_commits_of_two_runs_are_told_where_they_differ(accelbench, tmp_path
     both = lone_runs(tmp_path / "lone", visits=(2, 1), commits=("a" * 40, "b" * 40))
     told = accelbench("compare", *both, *where).stdout
     assert "is known to change a number. The commit changed, too: aaaaaaaa → bbbbbbbb." in told
+    found = json.loads(accelbench("compare", *both, *where, "--json").stdout)
+    assert (found["before"]["commits"], found["after"]["commits"]) == (["aaaaaaaa"], ["bbbbbbbb"])
 
 
 @pytest.mark.parametrize(

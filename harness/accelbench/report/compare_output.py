@@ -81,7 +81,7 @@ def format_comparison(kind: str, comparison: RunComparison, history: History, *,
     """
     differences = differences_between(_runs_of(comparison.before, history), _runs_of(comparison.after, history))
     if kind == "json":
-        return json.dumps(_document(comparison, differences), indent=2) + "\n"
+        return json.dumps(_document(comparison, history, differences), indent=2) + "\n"
     sides = {"before": comparison.before, "after": comparison.after}
     text = ComparisonText(
         title="What changed: the machine, a workload or a technique?",
@@ -115,10 +115,10 @@ def _lines(text: ComparisonText) -> Iterator[str]:
     yield from (fill(note, _WIDTH) for note in text.notes)
 
 
-def _document(comparison: RunComparison, differences: Sequence[Difference]) -> dict[str, Any]:
+def _document(comparison: RunComparison, history: History, differences: Sequence[Difference]) -> dict[str, Any]:
     return {
-        "before": {"machine": comparison.before.machine, "runs": list(comparison.before.runs)},
-        "after": {"machine": comparison.after.machine, "runs": list(comparison.after.runs)},
+        "before": _side_for_json(comparison.before, history),
+        "after": _side_for_json(comparison.after, history),
         "environment": {
             "differences": group_by_kind(differences),
             "cause": name_cause(differences),
@@ -132,6 +132,10 @@ def _document(comparison: RunComparison, differences: Sequence[Difference]) -> d
         "techniques": [_shift_for_json(row, effects=True) for row in rows_of(comparison.techniques)],
         "remarks": list(comparison.remarks),
     }
+
+
+def _side_for_json(side: Side, history: History) -> dict[str, Any]:
+    return {"machine": side.machine, "runs": list(side.runs), "commits": _commits_of(_runs_of(side, history))}
 
 
 def _shift_for_json(row: Row, *, effects: bool = False) -> dict[str, Any]:
