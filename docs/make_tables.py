@@ -1,9 +1,9 @@
 """Write every table of numbers in README.md and docs/: `python docs/make_tables.py`, or `tox -e docs`.
 
 A table stands between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``. A function of this file makes its lines. The
-numbers come from committed results, through the commands that users have: from the newest committed runs named quick
-and h200, whose reports are rendered into ``reports/`` first, and from the newest committed certificate of the machine
-of the quick run. The JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit
+numbers come from committed results, through the commands that users have: from the newest committed run of each
+published name, whose reports are rendered into ``reports/`` first, and from the newest committed certificate of the
+machine of the quick run. The JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit
 status is 1 if a page is out of date.
 """
 
@@ -35,7 +35,11 @@ from accelbench.schema.result import KEY, Environment
 CHECKOUT = Path(__file__).parent.parent
 REPORTS = CHECKOUT / "reports"
 DRAFTS = CHECKOUT / ".tox" / "docs-report"
-QUICK, GPU = "quick", "h200"  # the names of published runs
+QUICK, GPU = "quick", "h200"
+FURTHER = {  # published runs that pages only name
+    "bundles": "Ladders and attributions of ResNet-18, BERT, Keras and arrays",
+    "resnet50": "Ladder and attribution of ResNet-50",
+}
 SCHEMA = "docs/reference/result.schema.json"
 GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 LOADS = {False: "the other core idle", True: "beside a busy process"}
@@ -227,6 +231,12 @@ def ladder(page: Path, run: CommittedRun) -> Iterator[str]:
     yield _picture("Each rung over the start, and over the rung below.", "ladder-*-chain.svg", page, run)
 
 
+def further_bundles(page: Path, _: CommittedRun) -> Iterator[str]:
+    """Yield where further ladders and attributions were measured."""
+    for name, what in FURTHER.items():
+        yield f"- {published(name).origin(what, page)}"
+
+
 def certificate(page: Path, run: CommittedRun) -> Iterator[str]:
     """Yield how often the referee was right about comparisons whose answer is known, idle and beside a neighbour."""
     source = _newest(f"certificates/{run.path.parent.name}/*.json")
@@ -273,6 +283,7 @@ TABLES: dict[str, Callable[[Path, CommittedRun], Iterable[str]]] = {
     "gpu-costs": gpu_costs,
     "bundle": bundle,
     "ladder": ladder,
+    "further-bundles": further_bundles,
     "certificate": certificate,
     "claims": claims_of_articles,
     "techniques": lambda *_: reference_tables.techniques(),
@@ -301,7 +312,8 @@ def main() -> None:
         sys.exit(bool(stale))
     for page in stale:
         page.write_text(made[page])
-    for name in (QUICK, GPU):
+    for name in (QUICK, GPU, *FURTHER):
+        published(name)
         shutil.rmtree(REPORTS / name, ignore_errors=True)  # or what an earlier version drew would stay
         shutil.copytree(DRAFTS / name, REPORTS / name)
 

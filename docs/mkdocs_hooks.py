@@ -12,7 +12,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 CHECKOUT = Path(__file__).parent.parent
-REPORTS = {"reports/quick": "report", "reports/h200": "report_h200"}  # folder of the repository -> folder of the site
+REPORTS = {  # folder of the repository -> folder of the site
+    "reports/quick": "report",
+    **{f"reports/{name}": f"report_{name}" for name in ("h200", "bundles", "resnet50")},
+}
 PAGES = {  # file of the repository -> page of the site
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "reference/benchmarks.md",
