@@ -13,6 +13,7 @@ from accelbench.text import (
     join_names,
     list_some,
     name_type,
+    tell_apart,
 )
 from accelbench.units import short
 
@@ -42,6 +43,19 @@ def test_a_case_is_labelled_in_one_order():
         "amp bf16, cnn-train, elements 1,000"
     )
     assert format_case(problem={}, fixed={}) == ""
+
+
+def test_trials_of_one_case_are_told_apart_by_the_shortest_names_that_do_so():
+    cases = {"a.py::test_rows[half]": "rows", "a.py::Test::test_rows[half]": "rows", "a.py::test_net[half]": "net"}
+    assert tell_apart(cases) == {"a.py::test_rows[half]": "test_rows", "a.py::Test::test_rows[half]": "Test::test_rows"}
+    assert tell_apart({"a.py::test_rows": "rows", "b.py::test_rows": "rows"}) == {
+        "a.py::test_rows": "a.py::test_rows",
+        "b.py::test_rows": "b.py::test_rows",
+    }
+    assert tell_apart({"a.py::test_rows[2]": "rows", "a.py::test_rows[3]": "rows", "a.py::test_net": "net"}) == {
+        "a.py::test_rows[2]": "test_rows[2]",
+        "a.py::test_rows[3]": "test_rows[3]",
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -60,8 +60,9 @@ def format_case(
     problem: Options = "",
     fixed: Options = "",
     framework: str = "",
+    test: str = "",
 ) -> str:
-    """Return the label of a case: workload, problem options, fixed levels and framework, without empty parts.
+    """Return the label of a case: workload, problem options, fixed levels, framework and test, without empty parts.
 
     Args:
         parts: what the label begins with, such as a technique's level.
@@ -69,9 +70,28 @@ def format_case(
         problem: options of the workload.
         fixed: levels that all arms of the trial have.
         framework: name of the framework.
+        test: name of the test, where another one measures the same case: see `tell_apart`.
     """
     options = (each if isinstance(each, str) else format_levels(each) for each in (problem, fixed))
-    return ", ".join(filter(None, (*parts, workload, *options, framework)))
+    return ", ".join(filter(None, (*parts, workload, *options, framework, test)))
+
+
+def tell_apart(cases: Mapping[str, Hashable]) -> dict[str, str]:
+    """Return a name by the id of each trial whose case another trial has, too; trials map to their cases.
+
+    Ids are those of pytest's tests, such as ``test_rows.py::TestFast::test_rows[half]``. The name is as short as tells
+    the trials of a case apart: without file and parameters, without the file, or the whole id.
+    """
+    alike: dict[Hashable, list[str]] = {}
+    for trial, case in cases.items():
+        alike.setdefault(case, []).append(trial)
+    named: dict[str, str] = {}
+    for trials in alike.values():
+        inside = [trial.partition("::")[2] or trial for trial in trials]
+        ways = [each.partition("[")[0] for each in inside], inside, trials
+        names = next(way for way in ways if len(set(way)) == len(trials))
+        named |= dict(zip(trials, names, strict=True)) if len(trials) > 1 else {}
+    return named
 
 
 def format_test_id(levels: Mapping[str, str]) -> str:
