@@ -235,6 +235,33 @@ def test_only_what_is_advised_has_a_price():
     assert "Its price" not in as_text(replace(advice, changes={}, gain=None))
 
 
+def test_the_peak_of_memory_stands_beside_the_programs_own():
+    own = TriedConfiguration(changes={}, speedup=1.0, dropped="", memory_bytes=2.0**19)
+    text = as_text(replace(OVER_PROGRAM, memory_bytes=2.0**20, tried=(own,)))
+    assert "Its price: peak memory 1.00 MiB in place of 512 KiB." in text
+
+
+def test_what_is_held_is_part_of_what_is_compared_and_nothing_to_paste_by_itself():
+    held = replace(OVER_PROGRAM, held={"batch_size": "24"}, settings={"batch_size": "DataLoader(data, batch_size=24)"})
+    advised = (
+        "train.py:build (torch): amp bf16 is 1.31× (1.20–1.40) as fast as your program with batch-size 24, per step."
+    )
+    assert as_text(held).startswith(advised)
+    assert "DataLoader(data, batch_size=24)" in as_text(held)
+    left = as_text(replace(held, changes={}, gain=None))
+    assert left.startswith("train.py:build (torch): leave it as it is with batch-size 24; nothing")
+    assert "To paste" not in left
+
+
+def test_other_work_on_the_machine_is_told_with_the_answer():
+    text = as_text(replace(OVER_PROGRAM, disturbances=("other processes used 1.2 of 2 cores in 3 of 8 trials",)))
+    assert (
+        "Other work was in the way: other processes used 1.2 of 2 cores in 3 of 8 trials. "
+        "On a quieter machine, the numbers may differ.\n"
+    ) in text
+    assert "Other work" not in as_text(OVER_PROGRAM)
+
+
 def test_a_gain_that_does_not_pay_is_not_denied_where_the_program_is_left_as_it_is():
     little = Alone(technique="dtype", level="float32", judgement=judged(1.02, 1.01, 1.02, "same"), pays=False)
     left = replace(OVER_PROGRAM, changes={}, gain=None, alone=(little,))

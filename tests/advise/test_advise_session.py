@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_two_switches_that_pay_only_together_are_advised_with_what_to_write(pool
     assert json.loads(json.dumps(as_json(advice)))["changes"] == advice.changes
 
 
-def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_in_later_trials_either():
+def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_later_and_what_disturbed_is_noted():
     asked_of = []
 
     class FakePool:
@@ -121,7 +122,8 @@ def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_in_later_
                 warmup_blocks=1, warmup_settled=True,
             )  # fmt: skip
             record = ArmRecord(levels={}, outcome="measured", items=8.0, timing=timing)
-            remarks = [] if trial.setting.items else [reason("program-differs", spread=0.5)]
+            used = reason("other-processes", used=0.5 * len(asked_of), cores=2)
+            remarks = [used] if trial.setting.items else [reason("program-differs", spread=0.5)]
             return TrialResult(arms=[record] * len(trial.arms), samples_s=[(1.0,)] * len(trial.arms), remarks=remarks)
 
     space = SearchSpace((Axis(technique="gait", levels=("slow", "quick"), computes=("", ""), tolerances=(0.0, 0.0)),))
@@ -131,6 +133,26 @@ def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_in_later_
         evaluator.judge([space.baseline, ("quick",)], 1.0, 1.0)
     assert [setting.compares_outputs for setting in asked_of] == [True, False, False]
     assert not evaluator.iteration.compares_outputs
+    assert evaluator.describe_disturbances() == ("other processes used 1.0–1.5 of 2 cores in 2 of 3 trials",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """The one option of a program that ends its process."""
+
+    path: str = "short"
+
+
+def _ending(_: Setting, __: Path) -> Arm:
+    sys.exit("no data")
+
+
+def test_a_program_that_ends_its_process_while_it_is_prepared_is_one_line_with_the_place(pool):
+    ending = replace(WALK, is_program=True, shared=Path, builder=_ending)
+    with pytest.raises(
+        BadInput, match=r"^the program cannot be prepared: SystemExit: no data \(test_advise_session.py"
+    ):
+        prepare(Request(workload=ending), pool)
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_what_found_no_room_beside_the_others_is_tried_alone_until_memory_ends()
     assert again == ["8", "16"]
     assert outcomes(measured) == ["measured"] * 4 + ["out-of-memory", "unavailable"]
     assert len(measured.samples_s[3]) > 10
-    assert str(measured.arms[4].reason) == "MemoryError: no room for 16 rows"
+    assert str(measured.arms[4].reason) == "MemoryError: no room for 16 rows (test_across_processes.py, line 31)"
     assert str(measured.arms[5].reason) == "larger than row-count 16, which ran out of memory"
 
 

@@ -93,7 +93,10 @@ def test_what_ran_out_of_memory_holds_none_when_it_is_given_back(by_way_of_the_r
     else:
         with failing.failing(device):
             failing.built.step()
-    assert (failing.outcome, str(failing.reason)) == ("out-of-memory", "MemoryError: no room")
+    assert (failing.outcome, str(failing.reason)) == (
+        "out-of-memory",
+        "MemoryError: no room (test_arm_run.py, line 72)",
+    )
     assert device.held is False
 
 

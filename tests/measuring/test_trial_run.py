@@ -181,7 +181,8 @@ def test_of_a_long_error_the_beginning_is_kept() -> None:
 
 def test_an_arm_that_cannot_be_built_again_is_lost_and_the_others_are_measured_without_it() -> None:
     _, lost, other = measure("plain", "second-build", "double").arms
-    assert (lost.outcome, str(lost.reason)) == ("out-of-memory", "MemoryError: no room for another build")
+    said = "MemoryError: no room for another build (test_trial_run.py, line 48)"
+    assert (lost.outcome, str(lost.reason)) == ("out-of-memory", said)
     assert other.effect is not None
     assert other.effect.speedup == pytest.approx(2, rel=0.05)
 

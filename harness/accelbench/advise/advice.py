@@ -73,6 +73,7 @@ class Advice:
         enough_s: a budget that would decide what is undecided alone, by estimate; None if nothing is left to decide.
         is_cut_short: whether the time was up in the middle of a trial.
         compares_outputs: whether outputs were compared, as they are not of a program that does not repeat itself.
+        disturbances: what other work took from the machine meanwhile, and in how many of the trials.
     """
 
     workload: str
@@ -106,6 +107,12 @@ class Advice:
     enough_s: float | None = None
     is_cut_short: bool = False
     compares_outputs: bool = True
+    disturbances: tuple[str, ...] = ()
+
+    @property
+    def own_memory_bytes(self) -> float | None:
+        """The peak memory with nothing switched, None where it is not known."""
+        return next((each.memory_bytes for each in self.tried if not each.changes), None)
 
     @property
     def shown_slower(self) -> int:
@@ -265,25 +272,37 @@ def as_text(advice: Advice) -> str:
 
 def _answer(advice: Advice) -> Iterator[str]:
     where, chosen = f"{advice.workload} ({advice.framework})", label_changes(advice.changes)
+    held = f" with {format_levels(advice.held)}" if advice.held else ""
+    over = f"{advice.over}{held}"
     if not advice.changes:
-        yield f"{where}: leave it as it is; {_nothing_pays(advice)}."
+        yield f"{where}: leave it as it is{held}; {_nothing_pays(advice)}."
     elif advice.gain is None:
         about = next(speedup(each.speedup) for each in advice.tried if each.speedup and each.changes == advice.changes)
-        yield f"{where}: {chosen}, about {about} as fast as {advice.over}, per {advice.unit}; not timed side by side."
+        yield f"{where}: {chosen}, about {about} as fast as {over}, per {advice.unit}; not timed side by side."
     else:
         is_shown = advice.gain.verdict == "faster"
         compared = "faster than" if _is_vague(advice.gain) else f"{_ratio(advice.gain)} as fast as"
-        yield f"{where}: {chosen} {'is' if is_shown else 'may be'} {compared} {advice.over}, per {advice.unit}."
+        yield f"{where}: {chosen} {'is' if is_shown else 'may be'} {compared} {over}, per {advice.unit}."
         if not is_shown:
             after = f" after {plural(advice.gain.pairs, 'pair')}" if _is_vague(advice.gain) else ""
             yield f"The verdict is {advice.gain.verdict}{after}; a longer --budget may decide it."
-    memory = f"peak memory {size(advice.memory_bytes)}" if advice.memory_bytes is not None else ""
     repeated = "the same bits in two runs" if advice.deterministic else ""
-    prices = [*filter(None, (memory, describe_error(advice.error), repeated))]
+    prices = [*filter(None, (_describe_memory(advice), describe_error(advice.error), repeated))]
     if advice.changes and prices:
         yield f"Its price: {', '.join(prices)}."
     if not advice.compares_outputs:
         yield "Outputs were not compared: two runs of your program from the same start differ."
+    if advice.disturbances:
+        found = "; ".join(advice.disturbances)
+        yield f"Other work was in the way: {found}. On a quieter machine, the numbers may differ."
+
+
+def _describe_memory(advice: Advice) -> str:
+    """Return the peak memory, in place of that with nothing switched."""
+    if advice.memory_bytes is None:
+        return ""
+    own = f" in place of {size(advice.own_memory_bytes)}" if advice.own_memory_bytes is not None else ""
+    return f"peak memory {size(advice.memory_bytes)}{own}"
 
 
 def _nothing_pays(advice: Advice) -> str:
@@ -377,7 +396,7 @@ def _present(advice: Advice) -> Iterator[str]:
 
 
 def _settings(advice: Advice) -> Iterator[str]:
-    if advice.settings:
+    if advice.changes and advice.settings:
         yield "To paste:"
         for name, text in advice.settings.items():
             yield f"  # {hyphenate(name)} {advice.changes.get(name) or advice.held.get(name)}"

@@ -155,7 +155,7 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
         preparation = _move_baseline(preparation, request.only, failure)
         search = _search(request, preparation, report, start_s)
         best = search.run()
-    return build_advice(
+    advice = build_advice(
         preparation.workload,
         preparation.trial,
         search,
@@ -164,6 +164,7 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
         device=_device(preparation.trial, search.space.levels(best), preparation.accelerators),
         only=request.only,
     )
+    return replace(advice, disturbances=preparation.evaluator.describe_disturbances())
 
 
 def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]) -> Preparation:
@@ -173,6 +174,7 @@ def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]
         Unavailable: the time was up before that.
     """
     if isinstance(request.workload, str) or not request.workload.is_program:
+        report("which techniques apply")
         return prepare(request, pool)
     report("building your program")
     preparation = TimeLimit(LONGEST * request.budget_s).call(lambda: prepare(request, pool))

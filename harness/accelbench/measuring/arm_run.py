@@ -192,13 +192,13 @@ class ArmRun:
             return "unavailable", reason("message", message=message["message"] or message["type"])
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return "failed", reason("ends-program", **_without_empty(message))
-        if isinstance(error, MemoryError) or framework.is_out_of_memory(error):
-            return "out-of-memory", reason("error", **message)
-        if framework.is_too_large(error, smaller_ran=any(arm_run.ok for arm_run in self.smaller)):
+        is_out_of_memory = isinstance(error, MemoryError) or framework.is_out_of_memory(error)
+        smaller_ran = any(arm_run.ok for arm_run in self.smaller)
+        if not is_out_of_memory and framework.is_too_large(error, smaller_ran=smaller_ran):
             return "unavailable", reason("arrays-too-large", **message)
-        if place := place_of(error):
-            return "failed", reason("error-at", **_without_empty(message), place=place)
-        return "failed", reason("error", **_without_empty(message))
+        place = place_of(error)
+        said = _without_empty(message) | ({"place": place} if place else {})
+        return "out-of-memory" if is_out_of_memory else "failed", reason("error-at" if place else "error", **said)
 
     def keep(self, referee: Referee, place: int, levels: Sequence[Levels]) -> None:
         """Keep the referee's measurements of the arm at this place; ``levels`` are those of all its arms."""

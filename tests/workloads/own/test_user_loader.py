@@ -263,6 +263,12 @@ def test_a_loader_without_a_batch_is_refused(loader: Any) -> None:
         own.epoch(2, own.batch_size, IN_PROCESS, draws=False)
 
 
+def test_a_loader_that_drops_its_only_batch_says_so() -> None:
+    dropping = DataLoader(TensorDataset(torch.ones(4, 1)), batch_size=8, drop_last=True)
+    with pytest.raises(BadInput, match="gives no batch: there are 4 items for a batch of 8, and drop_last=True leaves"):
+        UserLoader(dropping, seed=0)
+
+
 def test_batches_of_every_form_keep_it_when_their_tensors_change() -> None:
     batch = {"a": Batch(torch.ones(2)), "b": (torch.ones(2, 3), "text"), "c": Tokens(ids=torch.ones(2)), "d": None}
     doubled = map_parts(batch, lambda part: 2 * part if isinstance(part, torch.Tensor) else part)

@@ -30,6 +30,7 @@ from accelbench.schema.result import Outcome
 
 LOOK_S = 1.0  # a silent worker is looked for this often
 ENDING_S = 60.0  # a worker whose pipe is closed has ended, or ends within this time; a GPU takes seconds
+_FIRST_STAGES = {"applicable": "preparing", "call": "running"}  # of orders, until they report one
 _LENGTH = struct.Struct(">Q")
 
 
@@ -178,7 +179,7 @@ class Worker:
             _write(cast(BinaryIO, self._process.stdin), body)
         except OSError:
             raise self._loss("before it took the order") from None
-        last = "starting"
+        last = _FIRST_STAGES.get(order[0], "starting")
         while True:
             try:
                 reply = self._next_reply(silence_s)

@@ -33,7 +33,7 @@ from accelbench.measuring.trial_run import TrialRun
 from accelbench.measuring.workers.process import receive, send
 from accelbench.roofline.ceilings import measure_peaks
 from accelbench.roofline.probes import find_probes
-from accelbench.schema.reasons import describe_error, message_line, reason_of
+from accelbench.schema.reasons import describe_error_at, message_line, reason_of
 from accelbench.schema.result import Ceiling
 from accelbench.sigint import leave_ctrl_c_to_the_parent
 
@@ -157,8 +157,8 @@ def _applicable(framework: Framework, trial: Trial, host: Host) -> list[Applicab
         return applicable(trial, host)
     except AccelbenchError as error:
         return error
-    except Exception as error:
-        return BadInput(f"the program cannot be prepared: {describe_error(error)}")
+    except (Exception, SystemExit) as error:
+        return BadInput(f"the program cannot be prepared: {describe_error_at(error)}")
     finally:
         settings.write(before)
 

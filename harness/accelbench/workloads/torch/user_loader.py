@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Subset,
 
 from accelbench.errors import BadInput
 from accelbench.text import name_type
+from accelbench.units import plural
 from accelbench.workloads.torch.batch import items_in, tensors_of
 
 PROBED_ITEMS = 8  # of the first batch, which show whether the data draw random numbers
@@ -54,7 +55,7 @@ class UserLoader:
     epoch, None where only an epoch would show it.
 
     Raises:
-        BadInput: the loader cannot be iterated, or only once.
+        BadInput: the loader cannot be iterated, or only once, or it has too few items for one batch.
     """
 
     def __init__(self, loader: Any, seed: int) -> None:
@@ -70,6 +71,12 @@ class UserLoader:
             self.most = _length(loader.sampler)
             if self.most is not None and not loader.drop_last:
                 self.batch_size = min(self.batch_size, max(1, self.most))
+            elif self.most is not None and self.most < self.batch_size:
+                raise BadInput(
+                    f"the program's DataLoader gives no batch: there are {plural(self.most, 'item')} for a batch of "
+                    f"{self.batch_size}, and drop_last=True leaves out a smaller one; use a smaller batch_size, or "
+                    "leave drop_last out"
+                )
 
     @property
     def processes(self) -> Processes:
