@@ -2,9 +2,9 @@
 
 A table stands between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``. A function of this file makes its lines. The
 numbers come from committed results, through the commands that users have: from the newest committed run of each
-published name, whose reports are rendered into ``reports/`` first, and from the newest committed certificate of the
-machine of the quick run. The JSON Schema of result files is written, too. With ``--check`` nothing is written, and the exit
-status is 1 if a page is out of date.
+published name, whose report is rendered into ``reports/`` first, and from the newest committed certificate of the
+machine of the quick run. The JSON Schema of result files is written, too. With ``--check`` nothing is written, and the
+exit status is 1 if a page is out of date.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def test_effects_multiply_where_every_interaction_lies_within_the_noise_zone(rng
 def test_the_sentence_names_the_bundle_each_share_and_the_test(rng):
     found = taken_apart(2, interacting(2.8, 1.8, 0.6), rng=rng)
     said = found.sentence.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("of the bundle's 3.0")
+    assert said.startswith("Of the bundle's 3.0")
     for part in (
         "amp on alone 1.",
         "memory_format on alone 0.",
@@ -262,3 +262,9 @@ def test_an_arm_without_an_interval_leaves_open_only_what_rests_on_it():
 def test_arms_that_are_missing_cannot_be_combined():
     with pytest.raises(BadInput, match="3 arms of 2 techniques are no factorial design"):
         combined({AMP: 0.5, BOTH: 1.0}, {AMP: 0.1, BOTH: 0.1})
+
+
+def test_the_sentence_begins_with_a_capital_and_its_clause_goes_on_from_a_place(rng):
+    found = taken_apart(2, product_of(1.8, 0.6), rng=rng)
+    assert found.sentence.startswith("Of the bundle's ")
+    assert found.clause == found.sentence.replace("Of the", "of the")

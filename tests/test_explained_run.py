@@ -54,3 +54,11 @@ def test_json_holds_what_was_measured_beside_each_part():
     assert written["predictions"][0]["measured"] == {"speedup": 0.668, "low": 0.509, "high": 0.876, "verdict": "slower"}
     assert written["reasons"][0]["workload"] == "mlp-train"
     assert written["left_out"] == 2
+
+
+def test_trials_of_one_case_are_told_apart_by_their_tests():
+    run = explained_run()
+    again = replace(run.trials[0], id="benchmarks/test_amp.py::test_again[mlp-train]")
+    text = as_text(explanation(), replace(run, trials=[*run.trials, again]))
+    assert "amp fp16 on mlp-train, test_amp (torch): 0.107×" in text
+    assert "mlp-train, test_amp  amp fp16" in text

@@ -170,3 +170,9 @@ def test_a_search_prints_few_lines_where_they_stay(clock: Clock) -> None:
         "about 54 s left · trial 6",
         "about 51 s left · trial 9",
     ]
+
+
+def test_a_search_that_has_not_said_what_it_tries_shows_its_phase(clock: Clock) -> None:
+    stream = StringIO()
+    SearchProgress(stream, 60.0, clock=clock).show_phase("build")
+    assert stream.getvalue() == "about 1 min 00 s left · build\n"

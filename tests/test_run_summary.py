@@ -38,7 +38,7 @@ def test_the_summary_says_for_how_long_visits_were_odd() -> None:
 
 def test_trials_that_were_disturbed_alike_are_one_line_with_their_visits_added_up() -> None:
     lines = texts([odd_trial(1, 1), odd_trial(5, 5), odd_trial(2, 4)])
-    assert "3 trials: visits found the machine in an unusual state, 8 of 10: the cores lay far apart" in lines
+    assert "3 trials: the machine was in an unusual state in 8 of 10 visits: the cores lay far apart" in lines
 
 
 def test_the_only_arm_of_a_rehearsal_is_counted_in_the_singular() -> None:
@@ -146,3 +146,13 @@ def test_a_large_run_ends_in_at_most_40_rows_at_every_width(width: int) -> None:
 def test_what_a_small_section_leaves_is_the_next_ones() -> None:
     shown = texts([switched(f"t{number}", SLOWS) for number in range(20)])
     assert sum(line.startswith("▼") for line in shown) == 20
+
+
+def test_trials_of_one_case_are_told_apart_by_their_tests() -> None:
+    arms = arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 0.5, effect=effect(2.0, 1.9, 2.1, "faster"))
+    pair = [trial(*arms, id=f"test_amp.py::{name}::test_net") for name in ("TestOne", "TestTwo")]
+    assert [line.split("  ")[1].strip() for line in texts([*pair, trial(*arms, workload="cnn")])[1:4]] == [
+        "net, TestOne::test_net",
+        "net, TestTwo::test_net",
+        "cnn",
+    ]

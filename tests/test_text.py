@@ -1,6 +1,7 @@
 """Labels and lists in text."""
 
 import pytest
+from runs import arm, trial
 
 from accelbench.text import (
     cross,
@@ -12,6 +13,7 @@ from accelbench.text import (
     hyphenate,
     join_names,
     list_some,
+    name_tests,
     name_type,
     tell_apart,
 )
@@ -97,3 +99,20 @@ def test_a_table_for_notebooks_escapes_what_users_wrote():
 def test_a_test_id_is_one_word_that_pytest_selects_by() -> None:
     levels = {"device": "cuda:0", "memory_format": "channels-last", "ladder": "+amp bf16"}
     assert format_test_id(levels) == "device-cuda0-memory-format-channels-last-ladder-+amp-bf16"
+
+
+def test_tests_are_named_only_where_two_trials_measure_the_same():
+    one, other = ({"id": f"test_amp.py::test_{name}[net]"} for name in ("one", "other"))
+    baseline = arm({"amp": "fp32"}, 1.0)
+    assert name_tests([trial(baseline, **one), trial(baseline, **other)]) == {
+        "test_amp.py::test_one[net]": "test_one",
+        "test_amp.py::test_other[net]": "test_other",
+    }
+    for fields in (
+        {"framework": "jax"},
+        {"workload": "net-2"},
+        {"problem": {"width": 2}},
+        {"fixed": {"threads": "1"}},
+        {"techniques": ["amp", "threads"]},
+    ):
+        assert name_tests([trial(baseline, **one), trial(baseline, **other, **fields)]) == {}

@@ -144,6 +144,11 @@ class Attribution:
     @property
     def sentence(self) -> str:
         """What each technique brings, what only several bring together, and whether the effects multiply."""
+        return f"{self.clause[0].upper()}{self.clause[1:]}"
+
+    @property
+    def clause(self) -> str:
+        """The sentence as it goes on from a place and a colon."""
         alone = ", ".join(f"{self.labels[name]} alone {_ratio(effect)}" for name, effect in self.alone.items())
         if len(self.interactions) == 1:
             interactions = f"their interaction {_ratio(self.all_interactions)}"

@@ -216,10 +216,10 @@ class SearchProgress:
 
     def _print(self, least_s: float) -> None:
         """Print a line that stays unless the last one is too recent; on a terminal, the moving line shows it."""
-        now_s = self._clock()
+        now_s, shown = self._clock(), self._text or self._phase
         if not self._console.is_terminal and now_s - self._printed_s >= least_s:
             self._printed_s = now_s
-            self._console.print(f"{self._format_left()} · {self._text}", soft_wrap=True)
+            self._console.print(" · ".join(filter(None, (self._format_left(), shown))), soft_wrap=True)
 
     def _format_left(self) -> str:
         left_s = self._ends_s - self._clock()

@@ -17,7 +17,7 @@ from accelbench.price import describe_price_of
 from accelbench.schema.reasons import Reason, describe, group
 from accelbench.schema.result import AS_IS, ArmRecord, Effect, TrialRecord, Verdict
 from accelbench.schema.verdict import DOUBTFUL, GLYPHS
-from accelbench.text import format_case, format_levels, join_names, list_some
+from accelbench.text import format_case, format_levels, join_names, list_some, name_tests
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
 HEADINGS: dict[Verdict, str] = {
@@ -59,6 +59,13 @@ class _Found:
     trial: TrialRecord
     arm: ArmRecord
     effect: Effect
+    test: str  # its name, where another trial measures the same
+
+    @property
+    def case(self) -> str:
+        """The workload with its options and the levels held, such as ``matrix-product, elements 1,000``."""
+        trial = self.trial
+        return format_case(workload=trial.workload, problem=trial.problem, fixed=trial.fixed, test=self.test)
 
     @property
     def switched(self) -> dict[str, str]:
@@ -112,11 +119,6 @@ def summary_lines(
         yield Line(f"and {len(reasons) - len(shown)} more reasons; -v shows them")
 
 
-def case_of(trial: TrialRecord) -> str:
-    """Return a trial's workload with its options and the levels held, such as ``matrix-product, elements 1,000``."""
-    return format_case(workload=trial.workload, problem=trial.problem, fixed=trial.fixed)
-
-
 def unmeasured(trials: Iterable[TrialRecord]) -> list[tuple[list[Reason], str]]:
     """Return the reasons of arms that have no speed in groups that differ only in numbers, the largest group first.
 
@@ -132,7 +134,13 @@ def unmeasured(trials: Iterable[TrialRecord]) -> list[tuple[list[Reason], str]]:
 
 def _effect_lines(trials: list[TrialRecord], judging: Judging, *, width: int | None, verbose: bool) -> Iterator[Line]:
     """Yield the effects by verdict, the surest effect of each technique first, with the recipe of what pays."""
-    found = [_Found(trial, arm, arm.effect) for trial in trials for arm in trial.arms[1:] if arm.effect is not None]
+    tests = name_tests(trials)
+    found = [
+        _Found(trial, arm, arm.effect, tests.get(trial.id, ""))
+        for trial in trials
+        for arm in trial.arms[1:]
+        if arm.effect is not None
+    ]
     several = len({each.trial.framework for each in found}) > 1
     ordered = {verdict: _surest_first(found, verdict, judging) for verdict in VERDICTS}
     listed = {verdict: ordered[verdict] for verdict in VERDICTS if verdict != "same" or verbose}
@@ -156,7 +164,7 @@ def _effect_lines(trials: list[TrialRecord], judging: Judging, *, width: int | N
             if len(shown) < len(ordered[verdict]):
                 yield Line(f"  and {len(ordered[verdict]) - len(shown)} more; -v shows them")
         elif verdict not in listed and ordered[verdict]:
-            names = [f"{format_levels(each.switched)} on {case_of(each.trial)}" for each in ordered[verdict]]
+            names = [f"{format_levels(each.switched)} on {each.case}" for each in ordered[verdict]]
             yield Line(f"{GLYPHS['same']} {HEADINGS['same'].lower()}: {list_some(names, MOST_SAME, separator='; ')}")
 
 
@@ -184,7 +192,7 @@ def _cells(found: _Found, *, with_framework: bool) -> tuple[str, ...]:
     trial, effect = found.trial, found.effect
     return (
         f"{GLYPHS[effect.verdict]} {format_levels(found.switched)}",
-        case_of(trial) + (f" ({trial.framework})" if with_framework else ""),
+        found.case + (f" ({trial.framework})" if with_framework else ""),
         units.speedup(effect.speedup) + (f" {DOUBTFUL}" if found.is_doubtful else ""),
         _interval(effect),
     )

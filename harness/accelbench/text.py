@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from accelbench.schema.result import AS_IS
+from accelbench.schema.result import AS_IS, TrialRecord
 from accelbench.schema.safe_json import printable
 from accelbench.units import count
 
@@ -92,6 +92,22 @@ def tell_apart(cases: Mapping[str, Hashable]) -> dict[str, str]:
         names = next(way for way in ways if len(set(way)) == len(trials))
         named |= dict(zip(trials, names, strict=True)) if len(trials) > 1 else {}
     return named
+
+
+def name_tests(trials: Iterable[TrialRecord]) -> dict[str, str]:
+    """Return a name by the id of each trial of a run that measures the same as another one: see `tell_apart`."""
+    return tell_apart(
+        {
+            trial.id: (
+                trial.framework,
+                trial.workload,
+                frozenset(trial.problem.items()),
+                frozenset(trial.fixed.items()),
+                frozenset(trial.techniques),
+            )
+            for trial in trials
+        }
+    )
 
 
 def format_test_id(levels: Mapping[str, str]) -> str:

@@ -155,6 +155,12 @@ def test_a_program_that_ends_its_process_while_it_is_prepared_is_one_line_with_t
         prepare(Request(workload=ending), pool)
 
 
+def test_the_first_thing_that_is_reported_of_a_search_is_its_baseline(pool):
+    reported = []
+    advise(Request(workload=WALK, budget_s=0.2, only=("gait",), techniques=(GAIT,)), pool=pool, report=reported.append)
+    assert reported[0] == "the baseline"
+
+
 @pytest.mark.slow
 def test_wrong_outputs_and_lost_workers_are_dropped_with_the_reason(pool):
     advice = asked(pool, _switch("drift", "none", "wrong"), _switch("fate", "live", "die"))

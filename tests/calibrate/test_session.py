@@ -65,6 +65,15 @@ def test_a_whole_calibration_is_not_interrupted(plan):
     assert without_cores(certificate.comparisons) == 2 * [comparison()]
 
 
+def test_the_first_line_says_what_the_progress_counts(plan):
+    plan(compare_once, compare_once)
+    stream = StringIO()
+    calibrate(Progress(ConsoleScreen(stream)), quick=True)
+    first, second, *_ = stream.getvalue().splitlines()
+    assert first == "2 measurements: 2 of identical code"
+    assert second.startswith("[1/2] ")
+
+
 def test_a_calibration_that_compared_nothing_has_no_certificate(plan):
     plan(press_ctrl_c, compare_once)
     with pytest.raises(KeyboardInterrupt):

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -10,6 +11,9 @@ from click.testing import CliRunner
 from runs import arm, effect, run, save, trial
 
 from accelbench.cli import main
+from accelbench.history.policy import Subject
+from accelbench.history.regression_check import SubjectVerdict
+from accelbench.report.check_output import describe_finding
 from accelbench.results import load
 
 WORKLOADS = ("mlp", "cnn", "bert", "vit")
@@ -26,19 +30,19 @@ def accept(*arguments):
     return CliRunner().invoke(main, ["accept", *arguments])
 
 
-def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS, spread=0.005):
+def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS, spread=0.005, time_s=0.01):
     """Write a run in which the first workload's speedup is so many times what it was, or has none."""
     chance = random.Random(number)
     trials = []
     for place, workload in enumerate(workloads):
-        time_s, speedup = 0.01 * chance.gauss(1, spread), 2 * chance.gauss(1, spread) * (1 if place else factor)
+        seconds, speedup = time_s * chance.gauss(1, spread), 2 * chance.gauss(1, spread) * (1 if place else factor)
         found = effect(speedup, speedup * 0.99, speedup * 1.01, "faster")
         lost = {"outcome": "wrong-output", "reason": broken}
         candidate = arm({"amp": "bf16"}, **lost) if broken and not place else None
         trials.append(
             trial(
-                arm({"amp": "fp32"}, time_s),
-                candidate or arm({"amp": "bf16"}, time_s / speedup, effect=found),
+                arm({"amp": "fp32"}, seconds),
+                candidate or arm({"amp": "bf16"}, seconds / speedup, effect=found),
                 id=f"benchmarks/test_amp.py::test_amp[{workload}]",
                 workload=workload,
             )
@@ -204,6 +208,60 @@ def test_what_is_accepted_with_a_reason_passes_from_then_on(accelbench, results)
         assert ": 1 accepted, 7 same" in told.stdout.splitlines()[0]
     saved(results, 15, factor=0.5)
     assert accelbench().exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "amp bf16 against amp fp32 on mlp (torch)",
+        "amp fp32 on mlp",
+        "benchmarks/test_amp.py::test_amp[mlp]|amp bf16",
+        "test_amp[mlp]",
+        "amp bf16 on mlp",
+    ],
+)
+def test_a_change_is_called_what_check_calls_it(accelbench, results, change):
+    saved(results, 13, factor=0.8)
+    assert "▼ amp bf16 against amp fp32 on mlp (torch): " in accelbench().stdout
+    assert accept(change, "--reason", "why").exit_code == 0
+
+
+@pytest.mark.usefixtures("accelbench")
+def test_the_times_of_a_workload_are_called_what_check_calls_them(tmp_path):
+    for number in range(1, 14):
+        saved(tmp_path / "results", number, workloads=("mlp",), time_s=0.01 if number < 13 else 0.02)
+    refused = accept("cnn", "--reason", "why")
+    assert refused.stderr == "Error: 'cnn': it is no reported change; give one of: times of mlp (torch)\n"
+    assert accept("times of mlp", "--reason", "why").exit_code == 0
+
+
+def twice(folder, number, factor=1.0):
+    """Write a run in which two tests measure the same, and one of them changed."""
+    chance = random.Random(number)
+    trials = []
+    for name, changed in (("first", factor), ("second", 1.0)):
+        speedup = 2 * chance.gauss(1, 0.005) * changed
+        found = effect(speedup, speedup * 0.99, speedup * 1.01, "faster")
+        arms = arm({"amp": "fp32"}, 0.01), arm({"amp": "bf16"}, 0.01 / speedup, effect=found)
+        trials.append(trial(*arms, id=f"test_it.py::test_{name}"))
+    save(run(*trials), folder / f"{number:04}_run.json", taken=f"2026-01-01T00:{number:02}:00+00:00")
+
+
+@pytest.mark.parametrize("kind", ["text", "markdown", "github", "junit"])
+def test_tests_that_measure_the_same_are_told_apart(accelbench, tmp_path, kind):
+    for number in range(1, 14):
+        twice(tmp_path / "results", number, factor=0.8 if number == 13 else 1.0)
+    told = accelbench("--format", kind).stdout.replace("\\", "")
+    assert "amp bf16 against amp fp32 on net (torch, test_first)" in told
+    assert ("amp bf16 against amp fp32 on net (torch, test_second)" in told) == (kind == "junit")
+
+
+def test_a_size_that_would_show_is_told_from_the_one_that_matters():
+    subject = Subject(kind="workload", key="torch net", framework="torch", workload="net")
+    close = SubjectVerdict(subject=subject, verdict="undecided", margin=0.03, visible=0.03026, more_runs=1)
+    assert "(one of 3.03 % would show)" in describe_finding(close)
+    assert "(one of 3.2 % would show)" in describe_finding(replace(close, visible=0.0321))
+    assert "(one of 3.0001 % would show)" in describe_finding(replace(close, visible=0.030001))
 
 
 def test_an_answer_that_may_be_wrong_is_accepted_too(accelbench, results):

@@ -143,3 +143,12 @@ def test_the_help_lists_every_command_with_its_whole_description(width, monkeypa
     for name, command in main.commands.items():
         assert f"{name} {command.get_short_help_str(200)}" in text
     assert "..." not in text
+
+
+def test_the_catalogue_lies_in_no_folder():
+    result = CliRunner().invoke(main, ["list", "techniques", "amp", "--storage", "my results"])
+    assert result.stderr == (
+        "Error: --storage: only runs and machines are listed from a folder; list them with: accelbench list runs "
+        "--storage 'my results'\n"
+    )
+    assert result.exit_code == 2

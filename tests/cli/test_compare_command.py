@@ -271,3 +271,17 @@ def test_what_cannot_be_done_is_one_line(accelbench, arguments, words):
 def test_help_shows_how_runs_are_named(accelbench):
     shown = accelbench("compare", "--help").stdout
     assert "Example:\n    accelbench compare latest~1 latest" in shown
+
+
+def test_tests_that_measure_the_same_are_told_apart(accelbench, tmp_path):
+    paths = []
+    for number, gain in ((1, 9), (2, 2)):
+        found = effect(gain, 0.98 * gain, 1.02 * gain, "faster")
+        arms = arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 1 / gain, effect=found)
+        trials = [
+            trial(*arms, id=f"test_it.py::test_{name}", workload=workload)
+            for name, workload in (("first", "net"), ("second", "net"), ("third", "other"))
+        ]
+        paths.append(str(save(run(*trials), tmp_path / f"{number:04}_a.json", f"2026-01-{number:02}T00:00:00")))
+    told = accelbench("compare", *paths, "--all").stdout
+    assert ["torch, test_first" in told, "torch, test_second" in told, "third" in told] == [True, True, False]

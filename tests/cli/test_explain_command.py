@@ -9,8 +9,9 @@ from explanations import explained_run, explanation
 from runs import save
 
 from accelbench.cli import main
+from accelbench.explain.explanation import Explanation
 from accelbench.explain.prediction import Prediction
-from accelbench.explain.profile import StepShare
+from accelbench.explain.profile import Profile, StepShare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -38,6 +39,7 @@ def accelbench(tmp_path, monkeypatch):
         (["heat", "--predict", "--format", "markdown"], "--predict has no Markdown; choose --format text or json"),
         (["heat", "--technique", "threads=1", "--price", "3"], "--technique says nothing of money; leave out --price"),
         (["heat", "--technique", "threads=1", "--format", "markdown"], "--technique has no Markdown"),
+        (["heat", "--technique", "dtype=float46"], "--technique: dtype has no level 'float46'; expected some"),
         ([f"{EXAMPLES}/my_train.py:build", "--price", "-1"], "Invalid value for '--price'"),
     ],
 )
@@ -143,6 +145,27 @@ def test_a_prediction_without_a_bound_is_null_in_json(accelbench, monkeypatch):
     monkeypatch.setattr("accelbench.explain.predict_speedups", lambda _: [unbounded])
     (found,) = json.loads(accelbench("heat", "--predict", "--format", "json").stdout, parse_constant=pytest.fail)
     assert found["at_most"] is None
+
+
+def test_an_interrupted_explanation_is_printed_and_ends_as_aborted(accelbench, monkeypatch):
+    found = Explanation(
+        workload="heat",
+        unit="cell",
+        profile=Profile(framework="numpy", device="cpu", seconds=1e-3, items=32.0),
+        parts=(),
+        remedies=(),
+        causes=(),
+        ceilings=(),
+        item_s=None,
+        price_per_hour=None,
+        spent_s=3.0,
+        interrupted=True,
+    )
+    monkeypatch.setattr("accelbench.explain.explain", lambda *_, **__: found)
+    result = accelbench("heat")
+    assert result.exit_code == 1
+    assert "Interrupted: what was not measured by then is left out." in result.stdout
+    assert "Aborted!" in result.stderr
 
 
 @pytest.fixture

@@ -55,3 +55,16 @@ def test_a_mistake_is_one_line(export, arguments, words):
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert words in line
+
+
+@pytest.mark.parametrize("content", ["[]", '{"benchmarks": []}'])
+def test_a_newest_file_that_is_no_result_is_warned_about(export, tmp_path, content):
+    (tmp_path / "results" / "0003_theirs.json").write_text(content)
+    result = export("--format", "bmf")
+    assert len(json.loads(result.stdout)) == 2
+    assert result.stderr.startswith("Warning: results/0003_theirs.json: not a result of accelbench")
+
+
+def test_a_newest_run_without_a_time_is_exported(export, tmp_path):
+    save(run(AMP), tmp_path / "results" / "0003_timeless.json", taken=None)
+    assert len(json.loads(export("--format", "github-action-benchmark").stdout)) == 3

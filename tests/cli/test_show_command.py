@@ -104,3 +104,8 @@ def test_where_nothing_was_measured_a_line_says_what_to_do(
     assert result.stderr == (
         "Error: results: no such file or folder; make results with accelbench run, or pytest on your own benchmarks\n"
     )
+
+
+def test_a_run_in_which_nothing_was_measured_says_so(runs: Path) -> None:
+    save(run(), runs / ".benchmarks" / "m" / "0003_none.json", taken="2026-01-03T10:00:00+00:00")
+    assert call("show").stdout.splitlines()[-1].startswith("nothing was measured in this run; measure with ")

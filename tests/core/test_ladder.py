@@ -101,6 +101,7 @@ def test_what_needs_a_process_of_its_own_is_no_rung():
             "ladder wrong: coarseness has no level 'ruogh'; expected some of: exact",
         ),
         ("wrong", {"bulk": "2"}, STEPS, "ladder wrong: bulk has no level '2'; expected some of: 1, 8"),
+        ("wrong", {}, [("bulkk", "8")], "^ladder wrong: unknown technique 'bulkk' for fake; expected one of: "),
         ("wrong", {"bulk": "1"}, [], "ladder wrong has no steps; expected one or more"),
         ("wrong", {}, [("bulk", "8"), ("bulk", "1"), ("bulk", "8")], "ladder wrong switches bulk to '8' twice"),
         ("two words", {}, STEPS, "ladder was given the name 'two words'; expected a Python name"),

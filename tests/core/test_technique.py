@@ -169,3 +169,46 @@ def test_the_device_of_an_arm_follows_from_the_kind_of_its_techniques_whatever_t
     assert trial.device_of({"layout": "plain"}) == "fake:0"
     assert trial.device_of({"chip": "cpu"}) == "cpu"
     assert Trial(framework="fake", workload="tiny-table", arms=({},)).device_of({"undeclared": "cpu"}) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"kind": "sweeep"}, "has the kind 'sweeep'; expected one of: switch, sweep, device, ablation"),
+        ({"tolerance": {"onn": 0.5}}, "tolerance names the level 'onn'; expected some of: off, on, [*]"),
+        ({"tolerance": 0.5}, "tolerance is 0.5; expected a value for each level, by its name"),
+        ({"environment": {"*": {"X": "1"}}}, "environment names the level '[*]'; expected some of: off, on$"),
+        ({"snippet": {"onn": "x"}}, "snippet names the level 'onn'; expected some of: off, on, [*]"),
+        ({"not_recommended": {"onn": "x"}}, "not_recommended names the level 'onn'; expected some of: off, on, [*]"),
+        ({"compiles": ("onn",)}, "compiles names the level 'onn'; expected some of: off, on$"),
+        ({"compiles": "on"}, r"compiles is 'on'; expected a tuple of levels, such as \('on',\)"),
+        ({"same_output": ("onn",)}, "same_output names the level 'onn'; expected some of: off, on$"),
+        ({"same_output": "on"}, r"same_output is 'on'; expected a tuple of levels, such as \('on',\)"),
+    ],
+)
+def test_a_declaration_that_contradicts_itself_is_refused_in_one_line(
+    arguments: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=f"^technique muddle:? {complaint}"):
+
+        @technique("fake", levels=("off", "on"), **arguments)  # type: ignore[arg-type]  # that is the test
+        def muddle(build: Build, level: str) -> Arm:
+            """Nothing that is declared well."""
+            return build(layout=level)
+
+
+def test_a_declaration_may_name_levels_of_a_machine_that_is_not_known_yet() -> None:
+    @technique("fake", levels=lambda _: ("1", "2"), tolerance={"64": 0.5}, compiles=("64",))
+    def crowd(build: Build, level: str) -> Arm:
+        """How many take part."""
+        return build(layout=level)
+
+    assert crowd.tolerance_at("64") == 0.5
+
+
+def test_an_option_that_two_techniques_set_is_named_in_one_line() -> None:
+    complaint = (
+        "technique (layout|noise) sets the option 'layout', and another technique of this arm sets it too; leave"
+    )
+    with pytest.raises(BadInput, match=complaint):
+        apply_all([(layout, "packed"), (noise, "on")], table)

@@ -41,4 +41,4 @@ def test_the_notebook_runs_and_shows_its_results() -> None:
     outputs = ["".join(map(str, cell["outputs"])) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert "<td>products</td>" in outputs[1]
     assert "precision float32" in outputs[2]
-    assert "of the bundle" in outputs[3]
+    assert "Of the bundle" in outputs[3]

@@ -62,6 +62,18 @@ def test_methods_parts_by_arrays_and_new_arrays_are_operations_too() -> None:
     assert recorder.calls == {"zeros": 1, "astype": 1, "indexing": 1, "copy": 1, "add.reduce": 1, "add": 3}
 
 
+def test_what_is_changed_in_its_place_is_assigned_to_itself_which_moves_nothing() -> None:
+    recorder = ArrayPass()
+    array = RecordingArray.of(np.zeros((4, 4)), recorder)
+    array[1:-1, 1:-1] += 1.0
+    assert recorder.calls == {"add": 1, "assignment": 1}
+    assert recorder.moved_bytes["assignment"] == recorder.operations["assignment"] == 0
+    array[:2] = array[2:]  # other elements of the same memory
+    array[[0, 1]] += 1.0  # the copy of a part
+    assert recorder.moved_bytes["assignment"] == 2 * 2 * 8 * 8
+    assert recorder.precisions["assignment"] == "fp64"
+
+
 def test_every_operation_has_its_operations_and_bytes() -> None:
     profile = profile_array_program(build, Setting(), {})
     found = {each.name: each for each in profile.operators}

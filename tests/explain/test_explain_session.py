@@ -12,7 +12,7 @@ import pytest
 
 import accelbench.techniques
 import accelbench.workloads  # noqa: F401  fills the catalogue
-from accelbench.core import Trial, find_workload
+from accelbench.core import Setting, Trial, find_workload
 from accelbench.errors import BadInput, Unavailable
 from accelbench.explain import (
     ExplanationRequest,
@@ -26,8 +26,9 @@ from accelbench.explain import (
 )
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
-from accelbench.explain.session import PairedMeasurement
+from accelbench.explain.session import PairedMeasurement, find_objection
 from accelbench.machine_lock import lock_machine
+from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.workers.process import WorkerLostError
 from accelbench.schema.reasons import reason
@@ -45,12 +46,21 @@ CEILINGS = [Ceiling(name="cpu memory", per_s=1e10, unit="byte", working_set_byte
 MOVING = OperatorTime(name="add", calls=1, seconds=9e-4, share=StepShare(share=0.9, low=0.8, high=1.0), moved_bytes=3e6)
 HALF_THE_BANDWIDTH = replace(CEILINGS[0], per_s=5e9)
 LOST = WorkerLostError("crashed", reason("worker-exited", status=1, when="during a trial"))
-ANSWERS = {"import": 0.1, "describe": ((), {}, False), "ceilings": CEILINGS}
+ANSWERS: dict[str, Any] = {
+    "import": 0.1,
+    "describe": ((), {}, False),
+    "ceilings": CEILINGS,
+    "applicable": [],
+}
+OBJECTION = ""
 
 
 @pytest.fixture
 def orders(monkeypatch, tmp_path) -> list[tuple[int, str]]:
-    """What all workers are asked for, in order, by the number of the worker; each is lost when it is to measure."""
+    """What all workers are asked for, in order, by the number of the worker; each is lost when it is to measure.
+
+    What applies to the program is not among it.
+    """
     log: list[tuple[int, str]] = []
 
     class LoggingWorker:
@@ -62,12 +72,16 @@ def orders(monkeypatch, tmp_path) -> list[tuple[int, str]]:
             log.append((self.number, "start"))
 
         def ask(self, order: str, *_: Any, **__: Any) -> Any:
+            if order in ("describe", "applicable"):
+                return ANSWERS[order]
             log.append((self.number, order))
             if order == "measure":
                 raise LOST
             return ANSWERS[order]
 
-        def call(self, *_: Any) -> Profile:
+        def call(self, function: Any, *_: Any, **__: Any) -> Any:
+            if function is find_objection:
+                return OBJECTION
             log.append((self.number, "profile"))
             return PROFILE
 
@@ -148,6 +162,105 @@ def test_both_profiles_of_a_technique_and_its_trial_have_workers_that_start_at_o
         explain_technique(request_of_a_program, "threads", "all")
     assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
     assert orders[6:10] == [(0, "profile"), (0, "close"), (1, "profile"), (1, "close")]
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_a_program_has_already_is_left_out_of_a_prediction(request_of_a_program, monkeypatch):
+    fixed = Applicable(technique="dtype", levels=(AS_IS,), present=("float32",))
+    monkeypatch.setitem(ANSWERS, "applicable", [fixed])
+    found = predict_speedups(request_of_a_program)
+    assert "dtype" not in {name for each in found for name in each.techniques}
+    assert [each.present for each in found if each.present] == [{"dtype": "float32"}]
+    monkeypatch.setitem(ANSWERS, "applicable", BadInput("it cannot be built"))
+    with pytest.raises(BadInput, match="it cannot be built"):
+        predict_speedups(request_of_a_program)
+
+
+def test_what_a_program_has_already_is_refused_before_it_is_profiled(orders, request_of_a_program, monkeypatch):
+    monkeypatch.setitem(globals(), "OBJECTION", "the program has this already")
+    with pytest.raises(
+        Unavailable, match=r"^threads all cannot be compared with your program as it stands: the program has this "
+    ):
+        explain_technique(request_of_a_program, "threads", "all")
+    assert "profile" not in {order for _, order in orders}
+
+
+PRECISE = """
+import numpy
+from accelbench import ArrayProgram
+
+def build() -> ArrayProgram:
+    return ArrayProgram(step=lambda xp, array: array + 1, arrays=(numpy.ones(3, numpy.{}),))
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "name", "level", "why"),
+    [
+        ("float32", "dtype", "float32", "the program has this already"),
+        ("float64", "dtype", "float64", "the program has this already"),
+        ("float64", "in_place", "on", "has no option 'in_place'"),
+        ("float64", "dtype", "float32", ""),
+    ],
+)
+def test_an_objection_is_that_of_advice(tmp_path, own, name, level, why):
+    path = tmp_path / f"{own}_{name}_{level}.py"  # a process imports a module of one name once
+    path.write_text(PRECISE.format(own))
+    workload, _ = find_user_workload(f"{path}:build")
+    trial = Trial(framework="numpy", workload=workload, arms=({},), setting=Setting(cores=2))
+    found = find_objection(trial, name, level)
+    assert why in found
+    assert bool(found) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("workload", "name", "level", "words"),
+    [
+        ("heat", "dtype", "float46", "dtype has no level 'float46'; expected some of: float64, float32"),
+        ("mlp-train", "batch_size", "many", "batch_size must be a whole number from 1, got 'many'"),
+        ("mlp-train", "workers", "-1", "workers must be a whole number from 0, got '-1'"),
+    ],
+)
+def test_a_level_that_a_technique_does_not_have_is_refused_before_a_worker_starts(orders, workload, name, level, words):
+    with pytest.raises(BadInput, match=f"^--technique: {words}$"):
+        explain_technique(ExplanationRequest(workload=find_workload(workload)), name, level)
+    assert orders == []
+
+
+@pytest.mark.parametrize("during", ["ceilings", "parts"])
+@pytest.mark.usefixtures("orders")
+def test_an_interruption_shows_the_profile_and_what_was_measured_by_then(request_of_a_program, monkeypatch, during):
+    class InterruptedPool(AnsweringPool):
+        def measure(self, trial: Trial, **_: Any) -> TrialResult:
+            if not self.answers:
+                raise KeyboardInterrupt
+            return super().measure(trial)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    pool = InterruptedPool(SURE)
+    if during == "ceilings":
+        pool.ceilings.get = interrupt
+    several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
+    monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
+    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    explanation = explain(request_of_a_program)
+    assert explanation.interrupted
+    assert explanation.profile == several
+    assert sum(part.share is not None for part in explanation.parts) == (during == "parts")
+    assert {part.reason for part in explanation.parts if part.share is None} == {"it was interrupted"}
+    assert "Interrupted: what was not measured by then is left out." in as_text(explanation)
+
+
+@pytest.mark.usefixtures("slow_profiles")
+def test_a_first_profile_that_does_not_end_is_ended(orders, request_of_a_program, monkeypatch):
+    monkeypatch.setattr("accelbench.explain.session.LEAST_PROFILE_S", 0.2)
+    with pytest.raises(
+        Unavailable, match=r"a step takes longer than the budget allows; raise --budget, such as to 10s"
+    ):
+        explain(replace(request_of_a_program, budget_s=0.1))
+    assert "measure" not in {order for _, order in orders}
 
 
 def test_a_prediction_starts_one_worker(orders, request_of_a_program):

@@ -10,9 +10,10 @@ from accelbench.explain import as_json, as_markdown, as_text
 from accelbench.explain.causes import find_causes
 from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import TOO_LATE, plan_parts, read_part, skip_part
-from accelbench.explain.prediction import Prediction, predict, prediction_table
+from accelbench.explain.prediction import Prediction, leave_out, predict, prediction_table
 from accelbench.explain.profile import CallSite, OperatorTime, Profile, StepShare
-from accelbench.schema.result import ArmRecord, Ceiling, Effect
+from accelbench.measuring.applicable import Applicable
+from accelbench.schema.result import AS_IS, ArmRecord, Ceiling, Effect
 
 PROFILE = Profile(
     framework="torch",
@@ -71,6 +72,76 @@ def test_a_person_reads_what_binds_what_to_write_and_what_it_saves():
     assert "Waiting for the loader takes 60 % (58 % to 62 %) of the time" in text
     assert "Workers 2 makes it 2.00× (1.90–2.10) as fast, which saves 500 ms per epoch" in text
     assert "DataLoader(data, num_workers=2)" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "speedup", "words"),
+    [
+        (
+            "batch",
+            {"batch_size": "128"},
+            (0.8, 0.75, 0.85),
+            "Batch-size will not help: with larger batches, the program takes 25 % (18 % to 33 %) longer per item.",
+        ),
+        (
+            "input",
+            {"taken_off": "input"},
+            (0.8, 0.75, 0.85),
+            "loading will not help: without loading a batch, the program takes 25 % (18 % to 33 %) longer per item.",
+        ),
+        (
+            "batch",
+            {"batch_size": "128"},
+            (0.043, 0.04, 0.77),
+            "were disturbed: with larger batches, the program seemed to take 23 times as long per item. The pairs ",
+        ),
+        (
+            "update",
+            {"taken_off": "update"},
+            (0.4, 0.3, 0.5),
+            "disturbed: without updating the weights, the program seemed to take 2.5 times as long per item.",
+        ),
+    ],
+)
+def test_what_makes_the_program_slower_as_it_is_taken_off_takes_more_time_than_none(name, levels, speedup, words):
+    text = as_text(explained(WAITS, measured(name, *speedup, **levels)))
+    assert words in text
+    assert "no time that the pairs can tell" not in text
+
+
+def test_a_part_in_whose_place_something_slower_works_is_not_called_disturbed():
+    text = as_text(explained(WAITS, measured("compiled", 0.2, 0.19, 0.21)))
+    assert "disturbed" not in text
+    assert not measured("compiled", 0.2, 0.19, 0.21).is_open
+
+
+def test_an_explanation_that_was_interrupted_says_so():
+    found = dataclasses.replace(explained(WAITS, skip_part("update", {})), interrupted=True)
+    assert "Interrupted: what was not measured by then is left out." in as_text(found)
+    assert as_json(found)["interrupted"] is True
+    assert "nterrupted" not in as_text(explained(WAITS))
+
+
+def test_what_cannot_be_switched_is_left_out_of_the_ranking_and_said_below_it():
+    present = Applicable(technique="amp", levels=(AS_IS,), refused={"fp16": "no scaler"}, present=("bf16",))
+    present = dataclasses.replace(present, refused={**present.refused, "bf32": "no scaler"})
+    refused = Applicable(technique="prefetch_factor", levels=(AS_IS,), refused={"*": "it does it"})
+    can = Applicable(technique="compile", levels=(AS_IS, "default"), present=("eager",))
+    unlike = Applicable(technique="memory_format", levels=(AS_IS,), refused={"*": "it has no images"}, present=())
+    ranked = leave_out(predict(PROFILE), [present, refused, can, unlike])
+    names = [each.techniques for each in ranked]
+    assert names[:2] == [("workers", "loading"), ("compile",)]
+    assert not {"amp", "memory_format"} & {name for each in names for name in each}
+    table, said = prediction_table(ranked).split("\n\n")
+    assert table.splitlines()[2].startswith("workers, loading ")
+    assert "amp" not in table
+    assert said.splitlines() == [
+        "Your program has already: amp bf16.",
+        "Left out: prefetch-factor (it does it), amp fp16, amp bf32 (no scaler), memory-format (it has no images).",
+    ]
+    assert "Left out" not in prediction_table(predict(PROFILE))
+    every = [dataclasses.replace(present, technique=name) for each in predict(PROFILE) for name in each.techniques]
+    assert prediction_table(leave_out(predict(PROFILE), every)).startswith("No technique is left to rank.\n\nYour")
 
 
 def test_what_takes_nothing_is_named_as_what_will_not_help():

@@ -49,7 +49,7 @@ def made(monkeypatch) -> list[tuple[str, str]]:
         def ask(self, *_: Any) -> Any:
             return [], {"torch.version": "2.9.0"}, False
 
-        def call(self, profiler: Any, setting: Any, levels: dict[str, str]) -> Profile:
+        def call(self, profiler: Any, setting: Any, levels: dict[str, str], **_: Any) -> Profile:
             assert (setting.size, setting.seed) == ("small", 3)
             key = (profiler.args[1], next(iter(levels.values())))
             made.append(key)
@@ -141,7 +141,10 @@ def test_ctrl_c_keeps_what_there_is_by_then(made, monkeypatch):
     ("fields", "words"),
     [
         ({"workload": "my-own-training"}, "unknown workload 'my-own-training'"),
-        ({"fixed": {"my_own_technique": "on"}}, "my-own-technique is declared in a test and not in accelbench's"),
+        (
+            {"fixed": {"my_own_technique": "on"}},
+            "my-own-technique is not in accelbench's catalogue, and explain imports neither",
+        ),
     ],
 )
 def test_what_the_catalogue_does_not_have_is_a_sentence(made, fields, words):
@@ -219,3 +222,13 @@ def test_what_surpasses_its_bound_is_asked_about():
             arm({"amp": "fp32"}, 1.0), arm({"amp": "bf16"}, 1.0, effect=effect(speedup, speedup, 9.9, "faster")), id="t"
         )
         assert [each.asked for each in rank_questions(SimpleNamespace(trials=[known]), [bound])] == asked
+
+
+def test_what_cannot_be_profiled_is_said_before_the_time_is_blamed(made):
+    run = explained_run()
+    strange = [replace(each, fixed={"my_own_technique": "on"}) for each in run.trials]
+    found = explain_run(replace(run, trials=strange), 10)
+    assert found.not_profiled == [
+        "my-own-technique is not in accelbench's catalogue, and explain imports neither tests nor modules of yours"
+    ]
+    assert (found.left_out, found.baselines_left_out, made) == (0, 0, [])

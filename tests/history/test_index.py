@@ -14,9 +14,10 @@ from runs import STORED, WHOLE_SUITE, arm, effect, run, save, trial
 
 from accelbench.errors import BadInput
 from accelbench.history import index
-from accelbench.history.index import load_history, longest_ascending
+from accelbench.history.index import load_history
 from accelbench.history.observations import observe
-from accelbench.results import find_results
+from accelbench.results import find_newest, find_results
+from accelbench.results.load import longest_ascending
 from accelbench.schema.safe_json import read_bytes
 
 
@@ -316,6 +317,33 @@ def test_runs_that_do_not_say_when_they_were_made_stand_where_their_number_puts_
         ["0001_run", "0002_run", "0003_run"],
         [],
     )
+
+
+def test_a_single_run_with_a_wrong_clock_is_told_in_the_singular(tmp_path):
+    keep(tmp_path, *range(1, 7), hours=lambda number: number + 50_000 * (number == 3))
+    assert " disagree on when 1 run of 6 was made, and " in loaded(tmp_path)[1][0]
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        {"a": {1: 1, 2: 5, 3: None}, "b": {1: 4}},
+        {"a": {1: None, 2: None}, "b": {1: 4}},
+        {"a": {1: 1, 2: 8, 3: 9, 4: 0}, "b": {1: 4}},
+        {"a": {1: 1, 2: 8, 3: 9, 4: 0, 5: 2}, "b": {1: 10}},
+        {"a": {1: 1, 2: 2, 3: 3, 4: 99, 5: None, 6: 4}, "b": {1: 5}},
+        {"a": {1: 1, 2: 2, 3: 99}, "b": {1: 5, 2: 6}},
+        {"a": {1: None, 2: 3, 3: 1}, "b": {1: 2, 2: None}},
+    ],
+)
+def test_every_reader_takes_the_same_run_for_the_newest(tmp_path, hours):
+    for folder, runs in hours.items():
+        for number, at in runs.items():
+            path = tmp_path / folder / f"{number:04}_run.json"
+            save(run(compared(), machine=folder), path, taken=None if at is None else hour(at))
+    known = load_history(tmp_path).runs["path"].tolist()
+    assert [each.path for each in find_results(tmp_path).results] == known[::-1]
+    assert find_newest(tmp_path).results[0].path == known[-1]
 
 
 def test_two_machines_in_one_folder_are_two_histories(tmp_path):

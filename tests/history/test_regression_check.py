@@ -15,6 +15,8 @@ from accelbench.errors import BadInput
 from accelbench.history.observations import History
 from accelbench.history.policy import Thresholds, Waiver
 from accelbench.history.regression_check import RunRoles, check_regressions, measure_deviations
+from accelbench.report.check_output import describe_finding
+from accelbench.units import speedup
 
 
 def raised(found):
@@ -221,6 +223,46 @@ def test_a_subject_that_moved_on_its_own_is_not_called_accepted():
     entry = Waiver(technique="amp", workload="net-3", since="example/0027_run", ratio=0.9, reason="more exact")
     assert check_regressions(history(cases=20), waivers=[entry]).of("accepted") == []
     assert check_regressions(history(cases=20, step={4: 0.9}), waivers=[entry]).of("accepted") == []
+
+
+@pytest.mark.parametrize("ratio", [0.7, 0.55])
+def test_of_several_cases_that_an_entry_names_only_those_that_changed_are_accepted(ratio):
+    known = history(cases=20, step={3: 0.7, 5: 0.7})
+    entry = Waiver(technique="amp", since="example/0030_run", ratio=ratio, reason="more exact")
+    found = check_regressions(known, waivers=[entry])
+    measured = {each.subject: each.before for each in check_regressions(known).findings}
+    accepted = [each.subject.workload for each in found.of("accepted")] if ratio == 0.7 else ["net-3", "net-5"]
+    assert sorted(accepted) == ["net-3", "net-5"]
+    assert {name for _, name, _ in raised(found)} <= {"net-3", "net-5"}
+    for each in found.findings:
+        if each.subject.kind == "technique":
+            assert each.before == pytest.approx(measured[each.subject])
+            assert (each.accepted_ratio == pytest.approx(0.55)) == (each.subject.workload in accepted and ratio == 0.55)
+
+
+def test_an_entry_by_which_nothing_changed_is_reported():
+    entry = Waiver(technique="amp", since="example/0027_run", ratio=0.9, reason="more exact")
+    known = check_regressions(history(cases=5))
+    found = check_regressions(history(cases=5), waivers=[entry])
+    assert found.findings == known.findings
+    (remark,) = found.remarks
+    said, _, way_out = remark.partition("; ")
+    assert said == "accepted change of amp: nothing that it names became about 0.900× as fast in example/0027_run"
+    assert way_out == "correct or delete it"
+
+
+def test_a_speed_before_is_one_that_was_measured_also_where_a_part_of_the_change_is_accepted():
+    known = history(cases=20, step={3: 0.5})
+    entry = Waiver(technique="amp", workload="net-3", since="example/0030_run", ratio=0.8, reason="more exact")
+    (measured,), (further,) = (check_regressions(known, waivers=each).regressions for each in ([], [entry]))
+    assert (further.before, further.now) == (pytest.approx(measured.before), pytest.approx(measured.now))
+    assert further.accepted_ratio == pytest.approx(0.8)
+    assert further.ratio == pytest.approx(further.now / (0.8 * further.before))
+    assert describe_finding(further).startswith(
+        f"{further.subject.name}: speedup {speedup(further.before)} → {speedup(further.now)}, "
+        f"which is {speedup(further.ratio)} "
+    )
+    assert f" of the {speedup(0.8 * further.before)} that is accepted, in " in describe_finding(further)
 
 
 @pytest.mark.parametrize(

@@ -105,3 +105,14 @@ def test_files_need_no_history(storage):
     assert runs == ["old-box/0002_quick", "old-box/0003_nightly"] == joined.runs["run"].tolist()
     with pytest.raises(BadInput, match="no such run or file; there are no runs"):
         select_runs("latest", empty)
+
+
+@pytest.mark.parametrize("text", ["7", "0007", "0007_cut", "old-box/0007_cut"])
+def test_a_run_whose_file_cannot_be_read_is_not_denied(storage, text):
+    (storage / "old-box" / "0007_cut.json").write_text("{")
+    with pytest.raises(BadInput) as refused:
+        select_runs(text, load_history(storage))
+    assert str(refused.value).startswith(f"{text}: its file cannot be used: {storage}/old-box/0007_cut.json: not compl")
+    history, _ = select_runs(str(kept(storage.parent, "far-box", 1, "far", 9)), load_history(storage))
+    with pytest.raises(BadInput, match=r"0007_cut\.json: not complete JSON"):
+        select_runs(text, history)

@@ -43,7 +43,7 @@ def test_a_bundle_is_taken_apart_into_shares_and_what_they_do_to_each_other(buil
     assert found.alone["rounds"].verdict == "faster"
     assert found.interactions["form", "rounds"].verdict == "slower"  # fewer rounds bring nothing to a formula
     assert found.additive.verdict == "interact"
-    assert found.sentence.startswith("of the bundle's ")
+    assert found.sentence.startswith("Of the bundle's ")
 
 
 def test_an_attribution_shows_itself_as_a_table(build: Build) -> None:

@@ -238,7 +238,7 @@ def test_it_rests_on_all_visits_where_too_few_were_usual() -> None:
     effect = result.arms[1].effect
     assert effect is not None
     assert [visit.in_interval for visit in effect.visits] == [True, True, True]
-    assert f"visits found the machine in an unusual state, 1 of 3: {FAR.brief}" in map(str, result.remarks)
+    assert f"the machine was in an unusual state in 1 of 3 visits: {FAR.brief}" in map(str, result.remarks)
 
 
 def test_a_visit_whose_arm_asks_for_far_more_pages_than_in_the_others_is_odd() -> None:

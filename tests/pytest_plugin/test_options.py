@@ -94,7 +94,9 @@ def test_an_unknown_technique_ends_the_session_and_lists_those_there_are(project
     project.benchmark("slow", "quick", tests='\n@toggles("numpy", "pase")\ndef test_walk(measure): ...\n')
     result = project.run()
     assert result.ret == BAD_INPUT
-    result.stdout.fnmatch_lines(["!*accelbench: unknown technique 'pase' for numpy; expected one of:*pace*!"])
+    result.stdout.fnmatch_lines(
+        ["!*accelbench: test_pace.py::test_walk: unknown technique 'pase' for numpy; expected one of:*pace*!"]
+    )
     result.stdout.no_fnmatch_line("*Traceback*")
 
 

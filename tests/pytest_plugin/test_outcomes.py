@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def test_an_arm_without_memory_is_skipped_and_a_broken_one_fails_beside_those_th
         [
             "failed: RuntimeError: the boiler burst (test_pace.py, line *)",
             "wrong-output: the output differs from*",
-            "SKIPPED*test_pace.py*no room",
+            "SKIPPED*test_pace.py*no room (test_pace.py, line *)",
         ]
     )
     assert outcomes(project) == ["measured", "out-of-memory", "failed", "wrong-output", "measured"]
@@ -68,7 +69,9 @@ def test_a_run_in_which_nothing_could_be_measured_is_kept_with_its_reasons(proje
     result.assert_outcomes(skipped=1)
     (arm,) = stored(project)["accelbench"]["trials"][0]["arms"]
     assert arm["outcome"] == "out-of-memory"
-    assert arm["reason"] == {"code": "error", "values": {"type": "MemoryError", "message": "no room"}}
+    place = arm["reason"]["values"].pop("place")
+    assert arm["reason"] == {"code": "error-at", "values": {"type": "MemoryError", "message": "no room"}}
+    assert re.fullmatch(r"test_pace.py, line \d+", place)
 
 
 @pytest.mark.slow

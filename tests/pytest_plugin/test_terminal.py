@@ -13,6 +13,7 @@ import pytest
 from project import Project
 from runs import arm, trial
 
+from accelbench import units
 from accelbench.pytest_plugin.terminal import fold_skips, hide_table
 from accelbench.schema.reasons import reason
 
@@ -111,7 +112,7 @@ def test_the_summary_counts_what_was_not_measured_by_its_reason(project: Project
     project.benchmark("slow", "devour", "burst", tests=TWO_TRIALS)
     project.run().stdout.fnmatch_lines(
         [
-            "2 arms out-of-memory: MemoryError: no room",
+            "2 arms out-of-memory: MemoryError: no room (test_pace.py, line *)",
             "2 arms failed: RuntimeError: the boiler burst (test_pace.py, line *)",
         ]
     )
@@ -191,6 +192,7 @@ def test_a_session_without_benchmarks_loads_little(project: Project) -> None:
 @pytest.mark.slow
 def test_a_session_says_where_its_time_went(shown: Shown) -> None:
     shown.result.stdout.re_match_lines([r"\d+ s went into .*overhead [\d.]+ %.*"])
+    shown.result.stdout.fnmatch_lines([f"*{units.minutes(sum(shown.run['spent_s'].values()))} went into *"])
     for each in shown.run["trials"]:
         spent_s = each["spent_s"]
         assert {"build", "cold calls", "warm-up", "timed blocks", "checks", "price passes", "overhead"} <= set(spent_s)

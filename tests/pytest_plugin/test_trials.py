@@ -294,3 +294,101 @@ def test_arms_that_ask_for_different_problems_are_no_trial(project: Project) -> 
     result = project.run()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*this one asks for 'walk, hills 5', the first one asked for 'walk, hills 4'"])
+
+
+OWN_OPTION = '''
+@technique("numpy", levels=("off", "on"))
+def gait(build, level):
+    """A technique that sets an option of another name."""
+    return build(hills=3) if level == "on" else build()
+
+
+@toggles("numpy", "gait")
+def test_walk(measure):
+    measure("walk", {option})
+'''
+
+
+@pytest.mark.parametrize(("option", "failed"), [("hills=7", 2), ('stride="long"', 0)])
+def test_an_option_that_the_technique_sets_is_refused_before_anything_is_measured(
+    project: Project, option: str, failed: int
+) -> None:
+    project.benchmark("slow", "quick", tests=OWN_OPTION.format(option=option))
+    result = project.run()
+    result.assert_outcomes(failed=failed, passed=2 - failed)
+    if failed:
+        result.stdout.fnmatch_lines(
+            ["measure was given hills=7, and technique gait at level on sets hills, too; leave hills out of the call*"]
+        )
+        result.stdout.no_fnmatch_line("*saved in*")
+        assert result.ret == 2
+
+
+def test_an_option_that_a_rung_of_a_ladder_sets_is_refused(project: Project) -> None:
+    climb = 'import accelbench\naccelbench.ladder("numpy", "climb", start={"gait": "off"}, steps=[("gait", "on")])\n'
+    tests = OWN_OPTION.format(option="hills=7").replace(
+        '@toggles("numpy", "gait")', f'{climb}@toggles("numpy", "climb")'
+    )
+    project.benchmark("slow", "quick", tests=tests)
+    result = project.run()
+    result.stdout.fnmatch_lines(["measure was given hills=7, and technique gait at level on sets hills, too; *"])
+
+
+def test_a_test_that_passes_without_a_call_of_measure_fails_in_one_line(project: Project) -> None:
+    tests = """
+@toggles("numpy", "pace")
+def test_walk(measure): pass
+
+@toggles("numpy", "pace")
+def test_skip(measure): pytest.skip("no way")
+
+@toggles("numpy", "pace")
+def test_fail(measure): raise ValueError("lost")
+"""
+    project.benchmark("slow", "quick", tests=tests)
+    result = project.run("-W", "default")
+    result.assert_outcomes(failed=4, skipped=2, warnings=2)  # pytest-benchmark's of test_fail, as in any session
+    assert result.ret == 2
+    complaint = (
+        "the test takes measure and does not call it, so nothing was measured; call it, as in measure('cnn-train')"
+    )
+    result.stdout.fnmatch_lines(["___* test_walk* ___*", complaint, "*ValueError: lost"])
+
+
+def test_a_test_that_switches_techniques_and_does_not_take_measure_is_named(project: Project) -> None:
+    project.benchmark("slow", "quick", tests='\n@toggles("numpy", "pace")\ndef test_walk(): ...\n')
+    result = project.run()
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(
+        ["!*accelbench: test_pace.py::test_walk: switches techniques and does not take measure*"]
+    )
+
+
+def test_a_test_that_is_skipped_need_not_take_measure(project: Project) -> None:
+    project.benchmark("slow", "quick", tests='\n@pytest.mark.skip\n@toggles("numpy", "pace")\ndef test_walk(): ...\n')
+    project.run().assert_outcomes(skipped=2)
+
+
+@pytest.mark.parametrize("mark", ['toggles("jax", "glide")', 'accelbench.factorial("jax", glide="on", other="on")'])
+def test_a_technique_of_something_that_is_no_framework_is_refused_with_those_that_are(
+    project: Project, mark: str
+) -> None:
+    tests = f'''
+import accelbench
+
+@technique("jax", levels=("off", "on"))
+def glide(build, level):
+    """What no framework here can do."""
+    return build()
+
+@{mark}
+def test_walk(measure):
+    measure("walk")
+'''
+    project.benchmark("slow", "quick", tests=tests)
+    result = project.run()
+    assert result.ret == 2
+    complaint = (
+        "technique glide is declared for 'jax' (*test_pace.py:*), which is no framework; expected one of: numpy, *"
+    )
+    result.stdout.fnmatch_lines([f"!*accelbench: test_pace.py::test_walk: {complaint}!"])

@@ -22,7 +22,10 @@ RESULT = find_results(WHOLE_SUITE).results[0]
 EFFECTS = effects(tabulate_arms([RESULT]))
 OPENED = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 MARKUP = """<img src=x onerror=alert(1)>"'</script><script>alert(1)</script>javascript:alert(1) """
-OPEN = {"levels", "problem", "fixed", "observed", "disturbance", "spent_s", "settings", "configuration", "readings"}
+OPEN = {
+    "levels", "against", "problem", "fixed", "observed", "disturbance", "spent_s", "settings", "configuration",
+    "readings",
+}  # fmt: skip
 KEPT = re.compile(r"[\d.]+|batch_size|workers")  # levels and techniques of which figures are drawn
 
 

@@ -66,3 +66,16 @@ def test_arms_whose_reasons_differ_in_numbers_only_are_listed_together():
     assert group.counted == "3 arms doubtful"
     assert group.reason.startswith("the baseline reaches 0.20–4.0 % of cpu matrix fp32: ")
     assert group.named == "pace slow on net (torch)"
+
+
+def test_arms_of_different_trials_are_not_mixed():
+    flag = reason("handicapped-baseline", share=0.02, ceiling="cpu memory")
+
+    def doubted(name, width, **flags):
+        arms = [arm({"pace": level}, 1.0, flags=flags.get(level, [])) for level in ("off", "on")]
+        return trial(*arms, id=name, problem={"width": width})
+
+    (group,) = group_doubts(Findings(result_of(run(doubted("a", 1, off=[flag]), doubted("b", 2, on=[flag])))).rows)
+    assert group.named == "pace off (net, width 1, torch) and pace on (net, width 2, torch)"
+    (group,) = group_doubts(Findings(result_of(run(doubted("a", 1, off=[flag], on=[flag])))).rows)
+    assert group.named == "pace off and pace on, on net (torch)"

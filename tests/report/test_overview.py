@@ -94,3 +94,9 @@ def test_a_card_and_a_badge_stand_beside_the_page(tmp_path):
 def test_a_run_without_a_comparison_has_no_card(tmp_path):
     page = write_report(result_of(run(PINNED)), tmp_path)
     assert not page.with_name("card.svg").exists()
+
+
+def test_a_heading_says_that_it_counts_techniques():
+    slower = switch("threads", 0.5, 0.4, 0.6, "slower")
+    (group,) = groups(AMP, switch("amp", 0.5, 0.4, 0.6, "slower", workload="small"), slower)
+    assert group.counted == "2 techniques: ▲ 1 ▼ 1"

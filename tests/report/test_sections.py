@@ -73,7 +73,7 @@ SLOWER, UNSURE, FASTER = (0.5, 0.4, 0.6, "slower"), (1.1, 0.9, 1.3, "undecided")
     ("speedups", "words"),
     [
         ({100: SLOWER, 1000: SLOWER}, "slower at 2 of 2 sizes from elements 100 to 1,000, against threads 1"),
-        ({100: UNSURE, 1000: UNSURE}, "no crossover in the range; faster at 0 and slower at 0 of 2 sizes"),
+        ({100: UNSURE, 1000: UNSURE}, "threads 2 is known to be faster or slower at none of 2 sizes from elements 100"),
         ({100: SLOWER, 1000: UNSURE}, "no crossover in the range; faster at 0 and slower at 1 of 2 sizes"),
         ({100: SLOWER, 1000: FASTER, 10_000: UNSURE}, "and more than 10,000)"),
     ],

@@ -48,7 +48,7 @@ def test_links_lead_from_the_technique_the_trial_and_the_navigation_to_the_reaso
 
 
 def test_a_run_without_an_explanation_has_no_section(tmp_path):
-    for known in (None, explanation(predictions=[], reasons=[])):
+    for known in (None, explanation(predictions=[], reasons=[], left_out=0, not_profiled=[])):
         found = Page(write(tmp_path, known).read_text())
         assert not [each for each in found.ids if each.startswith("why")]
         assert "## Why" not in (tmp_path / "a" / "summary.md").read_text()
@@ -64,3 +64,13 @@ def test_the_summary_has_the_first_sentences(page):
     summary = (page.parent / "summary.md").read_text()
     assert "- amp fp16 on mlp-train (torch): 0.107× (0.101–0.112), slower. By profile, it adds time in mm" in summary
     assert "1 surpasses its bound." in summary
+
+
+def test_an_explanation_that_explains_nothing_says_why(tmp_path):
+    html = write(tmp_path, explanation(predictions=[], reasons=[], left_out=0)).read_text()
+    said = between(text(html), "Why #", "Is the measuring right here?")
+    assert said.split("What is not explained ")[1].startswith(
+        "Not profiled: kernels unfused, vector-add, cupy: nothing"
+    )
+    assert '<details class="small" open>\n<summary>What is not explained' in html
+    assert "#why" in Page(html).links

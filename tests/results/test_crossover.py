@@ -48,7 +48,7 @@ def test_doubt_at_the_smallest_size_leaves_the_interval_open_although_the_next_s
 
 
 def test_an_interval_without_bounds_leaves_the_crossovers_interval_open(sweeps):
-    few = arm({"threads": "2"}, 1e-5, effect=effect(2.0, 0.0, None, "undecided", pairs=3))
+    few = arm({"threads": "2"}, 1e-5, effect=effect(2.0, 0.0, None, "undecided", 3, {"threads": "1"}))
     *first, last = by_size({100: around(0.5, "slower"), 1000: around(2.0), 10_000: around(2.0)})
     (sweep,) = sweeps(*first, replace(last, arms=[last.arms[0], few]))
     assert sweep.crossover is not None
@@ -107,3 +107,20 @@ def test_sizes_are_in_order_and_each_candidate_has_its_own_sweep(sweeps):
     assert cupy.arms["size"].tolist() == [100, 1000, 10_000]
     assert (cupy.level, fused.level) == ("library cupy", "library fused")
     assert (cupy.direction, fused.direction) == ("up", "above")
+
+
+def test_tests_that_sweep_the_same_are_named(sweeps):
+    first = by_size({100: around(0.5, "slower"), 10_000: around(2.0)})
+    second = [
+        replace(each, id=f"test_more.py::test_more[{place}]", problem={"elements": size})
+        for place, (each, size) in enumerate(zip(first, (200, 20_000), strict=True))
+    ]
+    assert [each.held for each in sweeps(*first)] == [""]
+    assert [(each.held, each.options) for each in sweeps(*first, *second)] == [("test_threads", ""), ("test_more", "")]
+
+
+def test_undecided_sizes_are_not_said_to_have_no_crossover(sweeps):
+    (sweep,) = sweeps(*by_size({100: around(1.0, "undecided"), 1000: around(1.0, "undecided")}))
+    assert sweep.sentence == (
+        "threads 2 is known to be faster or slower at none of 2 sizes from elements 100 to 1,000, against threads 1."
+    )

@@ -4,7 +4,7 @@ import pytest
 from explanations import explanation
 from pytest_benchmark.logger import Logger
 from pytest_benchmark.storage.file import FileStorage
-from runs import STORED, arm, run, save, trial
+from runs import STORED, arm, effect, run, save, trial
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.history.index import load_history
@@ -32,8 +32,15 @@ def test_the_newest_run_comes_first_whatever_machine_and_number(tmp_path):
     save(SIMPLE, tmp_path / "b" / "0003_timeless.json", taken=None)
     save(SIMPLE, tmp_path / "b" / "0004_timeless.json", taken="yesterday")
     found = find_results(tmp_path)
-    assert [result.number for result in found.results] == [2, 1, 9, 4, 3]
+    assert [result.number for result in found.results] == [4, 3, 2, 1, 9]
     assert found.unreadable == []
+
+
+def test_an_effect_against_an_arm_that_is_not_there_costs_one_line(tmp_path):
+    stray = arm({"amp": "bf16"}, 0.5, effect=effect(2.0, 1.9, 2.1, "faster", against={"amp": "fp8"}))
+    path = save(run(trial(arm({"amp": "fp32"}, 1.0), stray)), tmp_path / "0001_a.json")
+    with pytest.raises(UnreadableResult, match=r"is against amp fp8, which is no arm of it; delete it or run again$"):
+        find_results(path)
 
 
 def test_bad_files_beside_good_ones_are_told_apart(tmp_path):

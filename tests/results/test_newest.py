@@ -77,12 +77,15 @@ def test_a_newest_file_that_cannot_be_used_is_told_and_the_next_one_taken(tmp_pa
     assert [error.startswith("a/0003_bad.json: ") and words in error for error in unreadable] == [True]
 
 
-def test_a_file_that_does_not_say_when_it_was_made_hides_none_that_does(tmp_path):
+def test_a_file_that_does_not_say_when_it_was_made_stands_where_its_number_puts_it(tmp_path):
     save(SIMPLE, tmp_path / "a" / "0001_new.json", taken=day(3))
     save(SIMPLE, tmp_path / "b" / "0007_other.json", taken=day(2))
     save(SIMPLE, tmp_path / "a" / "0002_timeless.json", taken=None)
+    assert newest(tmp_path) == ("a/0002_timeless.json", [])
     (tmp_path / "a" / "0003_theirs.json").write_text("[]")
-    assert newest(tmp_path) == ("a/0001_new.json", [])
+    name, (error,) = newest(tmp_path)
+    assert name == "a/0002_timeless.json"
+    assert error.startswith("a/0003_theirs.json: not a result of accelbench")
 
 
 def test_what_is_older_than_the_newest_is_not_looked_at(tmp_path):

@@ -161,4 +161,7 @@ def test_several_reasons_give_the_sum_of_what_is_counted_over_them_and_name_thei
         reason("odd-visits", odd=odd, visits=visits, cause=causes[odd % 2]) for odd, visits in ((1, 4), (2, 5), (4, 4))
     ]
     (alike,) = group(several)
-    assert describe(alike) == ("visits found the machine in an unusual state, 7 of 13: there were many page faults")
+    assert str(several[2]).startswith("the machine was in an unusual state in 4 of 4 visits: ")
+    lone = reason("odd-visits", odd=1, visits=1, cause=causes[0])
+    assert str(lone) == "the machine was in an unusual state in 1 of 1 visit: there were many page faults"
+    assert describe(alike) == "the machine was in an unusual state in 7 of 13 visits: there were many page faults"

@@ -148,6 +148,8 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
     preparation = replace(preparation, evaluator=evaluator)
     try:
         search = _search(request, preparation, report, start_s)
+        if not preparation.workload.is_program:
+            report("the baseline")
         best = _run(search, start_s)
     except NoBaseline as failure:
         if preparation.workload.is_program:
@@ -174,7 +176,6 @@ def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]
         Unavailable: the time was up before that.
     """
     if isinstance(request.workload, str) or not request.workload.is_program:
-        report("which techniques apply")
         return prepare(request, pool)
     report("building your program")
     preparation = TimeLimit(LONGEST * request.budget_s).call(lambda: prepare(request, pool))

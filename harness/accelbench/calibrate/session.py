@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from accelbench.schema.certificate import SCHEMA_VERSION, Certificate, KnownComp
 from accelbench.schema.environment import fingerprint
 from accelbench.schema.machine_id import machine_key
 from accelbench.schema.reasons import reason
+from accelbench.units import plural
 
 SLOW_CALLS = (1, 3, 200)  # the cold call, one while blocks are sized, one among the samples
 # Two threads of one arm, next to a busy process on two cores, would measure the scheduler.
@@ -243,6 +245,7 @@ def calibrate(
     with hold_machine(progress.screen.print_line), open_session(machine) as session:
         start = time.monotonic()
         schedule = {load: plan_tasks(extent, chosen, load) for load in loads}
+        progress.screen.print_line(describe_tasks([task for tasks in schedule.values() for task in tasks]))
         interrupted = _run_tasks(session, schedule, progress)
     if session.not_measured and not session.of(KnownComparison):
         raise Unavailable(f"nothing could be compared: {session.not_measured[0]}")
@@ -268,6 +271,12 @@ def calibrate(
         not_measured=session.not_measured,
         interrupted=interrupted,
     )
+
+
+def describe_tasks(tasks: Sequence[Task]) -> str:
+    """Return in one line how many measurements the progress counts, and how many of them are of each part."""
+    parts = Counter(task.part for task in tasks)
+    return f"{plural(len(tasks), 'measurement')}: {', '.join(f'{number} of {part}' for part, number in parts.items())}"
 
 
 def _choose_frameworks(names: Sequence[str]) -> list[str]:

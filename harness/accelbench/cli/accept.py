@@ -20,9 +20,10 @@ def accept(
 ) -> None:
     """Accept a CHANGE that accelbench check reports on RESULTS (default: where pytest saved last).
 
-    CHANGE is a part of the name of one reported case, workload, technique or machine. The change is written with its
-    reason to the file of accepted changes. From then on check calls it accepted, and reports what changes further.
-    Exit status 0: accepted, 2: bad input, or no single reported change has that name.
+    CHANGE is what check prints before the colon, such as "times of mlp (torch)", or its key in check --json. A part of
+    either will do that no other reported change has. The change is written with its reason to the file of accepted
+    changes. From then on check calls it accepted, and reports what changes further. Exit status 0: accepted, 2: bad
+    input, or no single reported change has that name.
 
     \b
     Example:

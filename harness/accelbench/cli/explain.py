@@ -143,6 +143,8 @@ def explain(
         click.echo(as_markdown(explanation) if wanted == "markdown" else as_text(explanation))
     if figure is not None:
         _draw(explanation, figure)
+    if explanation.interrupted:
+        raise click.Abort
 
 
 def _names_run(text: str) -> bool:

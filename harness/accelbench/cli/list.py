@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -46,6 +47,11 @@ def list_entries(words: tuple[str, ...], framework: str, storage: str | None, wa
     sought = " ".join(words[1:] if kind else words)
     if kind in MEASURED:
         chosen = {kind: _find_runs_or_machines(kind, sought, framework, storage or default_results())}
+    elif storage is not None:
+        raise BadInput(
+            f"--storage: only runs and machines are listed from a folder; list them with: accelbench list runs "
+            f"--storage {shlex.quote(storage)}"
+        )
     else:
         chosen = _catalogue(kind, sought, framework)
     if wanted == "json":

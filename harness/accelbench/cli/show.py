@@ -67,6 +67,9 @@ def _lines(result: Result, *, verbose: bool) -> Iterator[Line]:
     taken = f" of {result.taken:%Y-%m-%d %H:%M} UTC" if result.taken else ""
     yield Line(f"{printable(result.path)}{taken}", "bold")
     yield Line(describe_machine(result.run.environment.identity))
+    if not result.run.trials:
+        yield Line("nothing was measured in this run; measure with accelbench run, or pytest on your own benchmarks")
+        return
     budget_s = result.run.settings.get("budget_s")
     judging = Judging(
         noise=noise_of(result.run), budget_s=budget_s if isinstance(budget_s, float | int) else USUAL_BUDGET_S

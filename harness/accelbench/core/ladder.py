@@ -81,7 +81,7 @@ def ladder(framework: str, name: str, *, start: Mapping[str, str], steps: Sequen
     if not is_builtin(place := place_of_caller()):
         load_builtins()
     for switched, at in [*start.items(), *steps]:
-        find_technique(framework, switched).require_levels([at], f"ladder {name}")
+        find_technique(framework, switched, who=f"ladder {name}").require_levels([at], f"ladder {name}")
     named = {f"{ADDS}{hyphenate(technique)} {level}": (technique, level) for technique, level in steps}
     if len(named) < len(steps):
         again, at = next(step for place, step in enumerate(steps) if step in steps[:place])

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from accelbench.core.arm import Arm, require_arm
 from accelbench.errors import AccelbenchError, BadInput, BadLevels
@@ -25,6 +25,8 @@ MAX_BATCH = {"small": 64, "full": 1024}  # the largest batch size to try on a CP
 PACKAGE = Path(__file__).parents[1]
 PACKAGE_NAME = __name__.partition(".")[0]
 _LEVELS_ARE = "levels are a tuple of texts, such as ('off', 'on')"
+_BY_LEVEL = ("tolerance", "snippet", "not_recommended", "environment")  # arguments that map levels
+_WITHOUT_STAR = ("environment", "compiles", "same_output")  # arguments in which "*" stands for no level
 ROUNDING = 1e-4  # relative error that a different order of the same float32 operations may cost
 
 
@@ -132,7 +134,8 @@ class technique(Declaration):  # noqa: N801  a decorator
     :class:`Declaration`.
 
     Raises:
-        BadInput: the framework has another technique of this name, or the levels are fewer than two different ones.
+        BadInput: the framework has another technique of this name, the levels are fewer than two different ones, the
+            kind is none, or another argument names a level that the technique does not have.
     """
 
     def __call__(self, apply: Callable[[Build, str], Arm]) -> Technique:
@@ -143,9 +146,39 @@ class technique(Declaration):  # noqa: N801  a decorator
                 f"technique {apply.__name__} has the levels {self.levels!r:.80}; expected two or more different ones, "
                 "the baseline first, such as ('off', 'on')"
             )
+        _require_consistent(self, f"technique {apply.__name__}")
         declared = Technique(**vars(self), name=apply.__name__, summary=summary_of(apply), apply=apply, place=place)
         register_techniques(declared)
         return declared
+
+
+def _require_consistent(declared: Declaration, who: str) -> None:
+    """Check the kind of a declaration, and the levels that it names beside those that it lists.
+
+    Raises:
+        BadInput: there is no such kind, an argument has another form, or it names a level that is not listed.
+    """
+    if declared.kind not in get_args(Kind):
+        raise BadInput(f"{who} has the kind {declared.kind!r:.80}; expected one of: {', '.join(get_args(Kind))}")
+    for argument in _BY_LEVEL:
+        if not isinstance(given := getattr(declared, argument), Mapping):
+            raise BadInput(f"{who}: {argument} is {given!r:.80}; expected a value for each level, by its name")
+    for argument, kind in (("compiles", tuple), ("same_output", tuple | bool)):
+        if not isinstance(given := getattr(declared, argument), kind):
+            raise BadInput(f"{who}: {argument} is {given!r:.80}; expected a tuple of levels, such as ('on',)")
+    for argument in (*_BY_LEVEL, "compiles", "same_output"):
+        _require_listed(declared, argument, who)
+
+
+def _require_listed(declared: Declaration, argument: str, who: str) -> None:
+    """Refuse a level that an argument names and the declaration does not list, unless levels depend on the machine."""
+    named, levels = getattr(declared, argument), declared.levels
+    if isinstance(named, bool) or not isinstance(levels, tuple):
+        return
+    known = levels if argument in _WITHOUT_STAR else (*levels, "*")
+    if unknown := [level for level in named if level not in known]:
+        expected = ", ".join(map(str, known))
+        raise BadInput(f"{who}: {argument} names the level {unknown[0]!r:.80}; expected some of: {expected}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,12 +343,12 @@ def _file_of(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
 
-def find_technique(framework: str, name: str) -> Technique:
+def find_technique(framework: str, name: str, who: str = "") -> Technique:
     """Return the declared technique.
 
     Raises:
-        BadInput: the framework has no technique of this name; the message lists those it has, or if it has none, the
-            frameworks that have some.
+        BadInput: the framework has no technique of this name; the message begins with ``who``, such as a test,
+            and lists those it has, or if it has none, the frameworks that have some.
     """
     try:
         return _TECHNIQUES[framework, name]
@@ -325,7 +358,7 @@ def find_technique(framework: str, name: str) -> Technique:
             expected = f"; expected one of: {', '.join(known)}{suggest_technique(framework, name)}"
         else:
             expected = _suggest_framework(framework)
-        raise BadInput(f"{unknown}{expected}") from None
+        raise BadInput(f"{f'{who}: ' if who else ''}{unknown}{expected}") from None
 
 
 def _suggest_framework(framework: str) -> str:
@@ -397,6 +430,11 @@ def environment_of(framework: str, levels: Mapping[str, str]) -> dict[str, str]:
 def _wrap(switch: Technique, level: str, build: Build) -> Build:
     def wrapped(**options: Any) -> Arm:
         def inner(**more: Any) -> Arm:
+            if twice := sorted(options.keys() & more.keys()):
+                raise BadInput(
+                    f"technique {switch.name} sets the option {twice[0]!r}, and another technique of this arm sets it "
+                    "too; leave one of the two out"
+                )
             return build(**options, **more)
 
         made = switch.apply(inner, level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import math
 import operator
 import pstats
 import time
@@ -27,7 +28,9 @@ from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import (
+    LimitedStep,
     ProfilerPass,
+    StepLimit,
     average_operators,
     may_take,
     repeat_pass,
@@ -40,6 +43,7 @@ from accelbench.explain.recording_array import (
     RecordingArray,
     RecordingNamespace,
     call_plain,
+    is_view,
     strip,
     watch,
 )
@@ -85,12 +89,16 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
     return found
 
 
-def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, levels: Levels) -> Profile:
+def profile_array_program(
+    build: Callable[[], ArrayProgram], setting: Setting, levels: Levels, most_s: float = math.inf
+) -> Profile:
     """Run an array program with NumPy, with techniques at these levels, and return what the passes show.
 
     Raises:
         BadInput: the function returned something other than an array program, or one that cannot run.
+        Unavailable: its steps are too slow for ``most_s`` seconds.
     """
+    build = partial(_limit_steps, build, StepLimit(most_s))
     arm = apply_levels("numpy", levels, partial(build_array_program, build, setting))
     program, xp = build(), find_library("numpy").xp
     arrays = list(tree_leaves(arm.inputs()))
@@ -100,6 +108,13 @@ def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, l
 
     with arm.enter():
         return _profile_arm(arm, run)
+
+
+def _limit_steps(build: Callable[[], ArrayProgram], limit: StepLimit) -> ArrayProgram:
+    program = build()
+    if not (isinstance(program, ArrayProgram) and callable(program.step)):
+        return program  # what is wrong with it is said elsewhere
+    return replace(program, step=LimitedStep(program.step, limit))
 
 
 def record_pass(step: Callable[..., Any], xp: Any, arrays: Sequence[Any], step_s: float = 0.0) -> ArrayPass:
@@ -193,10 +208,14 @@ class ArrayPass(ProfilerPass):
         return RecordingArray.of(call_plain(function, arguments, named), self)
 
     def assign(self, array: Any, place: Any, value: Any) -> None:
-        """Record an assignment, whose bytes are those of the value, read and written."""
+        """Record an assignment, whose bytes are those of the value, read and written.
+
+        NumPy copies no part to itself, with which ``a[1:] += b`` ends, so that moves none.
+        """
         self._note(place, value)
         target, place, value = strip((array, place, value))
-        self._time("assignment", partial(operator.setitem, target, place, value), [value, value])
+        moved = [] if is_view(place) and _is_same(target[place], value) else [value, value]
+        self._time("assignment", partial(operator.setitem, target, place, value), moved)
 
     def _note(self, *values: Any) -> None:
         if not self.depth:  # a part of another operation has plain arrays always
@@ -225,7 +244,8 @@ class ArrayPass(ProfilerPass):
         self.calls[name] += 1
         found = [each for each in (*arrays, *results) if isinstance(each, np.ndarray)]
         kinds = [PRECISIONS[each.dtype.name] for each in found if each.dtype.name in PRECISIONS]
-        self.precisions.setdefault(name, next(iter(kinds), ""))
+        if not self.precisions.get(name):
+            self.precisions[name] = next(iter(kinds), "")
         if is_view:
             return
         self.moved_bytes[name] += sum(each.nbytes for each in found)
@@ -233,6 +253,15 @@ class ArrayPass(ProfilerPass):
         if name in PRODUCTS and arrays and isinstance(arrays[0], np.ndarray) and arrays[0].ndim:
             widest = 2 * sum(each.size for each in results if isinstance(each, np.ndarray)) * arrays[0].shape[-1]
         self.operations[name] += widest
+
+
+def _is_same(part: Any, other: Any) -> bool:
+    """Return whether two arrays are the same elements of the same memory, in the same order."""
+    if not (isinstance(part, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    keys = ("data", "shape", "strides", "typestr")
+    one, two = (each.__array_interface__ for each in (part, other))
+    return all(one[key] == two[key] for key in keys)
 
 
 def _are_views(results: Sequence[Any], given: Sequence[Any], *, may_be_given: bool) -> bool:

@@ -17,7 +17,7 @@ from accelbench.explain.causes import (
     format_share,
     format_share_interval,
 )
-from accelbench.explain.parts import PHASES, TOO_LATE, StepPart
+from accelbench.explain.parts import INTERRUPTED, NEGLIGIBLE, PHASES, TOO_LATE, StepPart
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
 from accelbench.text import format_levels, format_table, hyphenate, join_names, join_sentences
@@ -61,7 +61,7 @@ class Explanation:
     """What holds a program back.
 
     ``parts`` were taken off, ``remedies`` tried; each is measured in pairs with the program as it stands. ``item_s`` is
-    the time per item there, ``item_j`` its energy where that was counted.
+    the time per item there, ``item_j`` its energy where that was counted. ``interrupted`` says whether Ctrl-C ended it.
     """
 
     workload: str
@@ -75,6 +75,7 @@ class Explanation:
     item_j: float | None = None
     price_per_hour: float | None
     spent_s: float
+    interrupted: bool = False
 
     @property
     def epoch_s(self) -> float | None:
@@ -123,6 +124,8 @@ def _write_lines(explanation: Explanation, heading: Callable[[str], str], fence:
         if lines:
             yield from ("", heading(title), *fence, *lines, *fence)
     yield ""
+    if explanation.interrupted:
+        yield "Interrupted: what was not measured by then is left out."
     if not explanation.parts:
         yield f"No part was taken off; all of this took {minutes(explanation.spent_s)}."
         return
@@ -281,12 +284,7 @@ def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
     for part in explanation.parts:
         if part.share and part.is_negligible and part.name in touches:
             names = join_names([hyphenate(name) for name in touches[part.name]])
-            most = max(part.share.high, 0.0)
-            yield (
-                f"{names} will not help: {PARTS[part.name]} takes at most {percent(most)} of the time"
-                if most > 0
-                else f"{names} will not help: {PARTS[part.name]} takes no time that the pairs can tell"
-            )
+            yield f"{names} will not help: {_say_how_little(part, part.share)}"
     if explanation.profile.device == "cpu" and explanation.profile.framework == "torch":
         yield "pinned memory and copies ahead of time mean nothing here: nothing is sent to a device"
     for each in explanation.remedies:
@@ -295,12 +293,34 @@ def _say_what_does_not_help(explanation: Explanation) -> Iterator[str]:
             yield f"{each.name} {ends}: {format_speedup(each.effect)} as fast"
 
 
+def _say_how_little(part: StepPart, share: StepShare) -> str:
+    """Return how little time a part takes, or how much longer the program takes without it."""
+    if share.high > 0:
+        return f"{PARTS[part.name]} takes at most {percent(share.high)} of the time"
+    if part.is_done_twice or share.share > -NEGLIGIBLE:
+        return f"{PARTS[part.name]} takes no time that the pairs can tell"
+    longer = format_share(StepShare(share=-share.share, low=-share.high, high=-share.low))
+    return f"{_say_how_changed(part)}, the program takes {longer} longer per item"
+
+
+def _say_how_changed(part: StepPart) -> str:
+    if part.name == "batch":
+        return "with larger batches"
+    return f"with {PARTS[part.name]} twice" if part.is_done_twice else f"without {PARTS[part.name]}"
+
+
 def _judge(effect: Effect) -> str:
     """Return the verdict, or that it is not faster where the interval shows only that."""
     return "not faster" if effect.upper < 1 and effect.verdict != "slower" else effect.verdict
 
 
 def _say_what_is_open(explanation: Explanation) -> Iterator[str]:
+    for part in explanation.parts:
+        if part.is_disturbed and part.effect:
+            yield (
+                f"the pairs of {PARTS[part.name]} were disturbed: {_say_how_changed(part)}, the program seemed to take "
+                f"{significant(1 / part.effect.speedup, 2)} times as long per item"
+            )
     names = [PARTS[part.name] for part in explanation.parts if part.is_open and part.name != "compiled"]
     if names:
         yield f"the pairs leave open: {join_names(names)}"
@@ -314,7 +334,7 @@ def _list_recipes(explanation: Explanation) -> Iterator[str]:
     for each in explanation.remedies:
         if each.effect is not None and each.effect.low > 1 + SURELY_LESS:
             yield from find_recipes(profile, each.levels)
-    tried = {each.name for each in explanation.remedies if each.reason != TOO_LATE}
+    tried = {each.name for each in explanation.remedies if each.reason not in (TOO_LATE, INTERRUPTED)}
     for name, level in dict.fromkeys(pair for cause in explanation.causes for pair in cause.techniques):
         if format_levels({name: level}) not in tried:
             for recipe in find_recipes(profile, {name: level}):

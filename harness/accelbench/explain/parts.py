@@ -14,7 +14,11 @@ PHASES = ("backward+update", "update")
 LARGER = 4  # times the program's own batch
 DONE_TWICE = "-twice"  # ends the name of a part that is done twice, since the program needs it
 NEGLIGIBLE = 0.05  # a share of the time that holds nothing back
+DISTURBED = 2.0  # times as long as the program, without a part, or as fast with it twice: no part is the reason
+# Parts in whose place something else works, which may take far longer.
+REPLACED = ("compiled", "threads", "restarts", "loop", "float64")
 TOO_LATE = "the budget is too short for it: raise --budget"
+INTERRUPTED = "it was interrupted"
 ALL = "all"  # threads: one per core
 MANY_TENSORS = 20  # of an optimizer, below which a loop over them takes little
 SMALL_CALL_S = 30e-6  # an operator's mean time below which launching it weighs as much as its work
@@ -103,7 +107,19 @@ class StepPart:
     @property
     def is_negligible(self) -> bool:
         """Whether the interval says that it takes too little to matter."""
-        return self.share is not None and self.share.high <= NEGLIGIBLE
+        return self.share is not None and self.share.high <= NEGLIGIBLE and not self.is_disturbed
+
+    @property
+    def is_done_twice(self) -> bool:
+        """Whether it was not taken off but done twice."""
+        return self.levels.get(ABLATION.name, "").endswith(DONE_TWICE)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether its share is so far below zero that something else than the part slowed the program down."""
+        if self.share is None or self.name in REPLACED:
+            return False
+        return self.share.share < (1 / DISTURBED - 1 if self.is_done_twice else 1 - DISTURBED)
 
     @property
     def is_open(self) -> bool:

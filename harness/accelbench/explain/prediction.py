@@ -8,13 +8,14 @@ batches are not among them: they also make operators cheaper per item, by as muc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from accelbench.explain.causes import format_share
 from accelbench.explain.profile import Profile, StepShare
+from accelbench.measuring.applicable import Applicable
 from accelbench.schema.run_explanation import highest_speedup
-from accelbench.text import format_table, hyphenate
+from accelbench.text import format_levels, format_table, hyphenate
 from accelbench.units import speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
@@ -25,11 +26,17 @@ UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profi
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What techniques touch, as a share of the time, and the most that each of them could bring."""
+    """What techniques touch, as a share of the time, and the most that each of them could bring.
+
+    ``present`` are levels that the program has already, ``left_out`` the reasons for which others cannot be switched.
+    Both are of techniques that touch the same, and are not among ``techniques``.
+    """
 
     techniques: tuple[str, ...]
     touches: str
     share: StepShare
+    present: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def at_most(self) -> float:
@@ -41,6 +48,35 @@ def predict(profile: Profile) -> list[Prediction]:
     """Return the techniques that a program's profile says anything of, those first that could bring most."""
     found = PREDICTED[profile.framework](profile)
     return sorted(found, key=lambda each: each.share.share, reverse=True)
+
+
+def leave_out(predictions: Iterable[Prediction], applicable: Iterable[Applicable]) -> list[Prediction]:
+    """Return predictions without techniques that a program has already or that cannot be switched in it.
+
+    Where no technique is left, the prediction comes last, with the reasons alone.
+    """
+    fixed = {each.technique: each for each in applicable if len(each.levels) < 2}
+    found = []
+    for each in predictions:
+        gone = [fixed[name] for name in each.techniques if name in fixed]
+        found.append(
+            replace(
+                each,
+                techniques=tuple(name for name in each.techniques if name not in fixed),
+                present={one.technique: ", ".join(one.present) for one in gone if one.present},
+                left_out={name: why for one in gone for name, why in _list_reasons(one)},
+            )
+        )
+    return sorted(found, key=lambda each: not each.techniques)
+
+
+def _list_reasons(applicable: Applicable) -> Iterator[tuple[str, str]]:
+    """Yield why a technique, or a level of it, cannot be switched."""
+    name = applicable.technique
+    for level, why in applicable.refused.items():
+        yield name if level == "*" else f"{name} {level}", why
+    if not (applicable.refused or applicable.present):
+        yield name, "nothing outside can switch it"
 
 
 def _predict_arrays(profile: Profile) -> list[Prediction]:
@@ -124,10 +160,22 @@ def _sum_operators(profile: Profile, is_one: Callable[[str], bool]) -> StepShare
 
 
 def prediction_table(predictions: Iterable[Prediction]) -> str:
-    """Return the predictions as a table for a terminal."""
+    """Return the predictions as a table for a terminal, and below it what is left out."""
+    listed = [*predictions]
     rows = []
-    for each in predictions:
+    for each in listed:
+        if not each.techniques:
+            continue
         most = f"at most {speedup(each.at_most)}" if math.isfinite(each.at_most) else "not bounded"
-        names = ", ".join(map(hyphenate, each.techniques))
-        rows.append((names, each.touches, format_share(each.share), most))
-    return format_table(rows, ("technique", "touches", "share of the time", "speedup"))
+        listing = ", ".join(map(hyphenate, each.techniques))
+        rows.append((listing, each.touches, format_share(each.share), most))
+    headings = ("technique", "touches", "share of the time", "speedup")
+    table = format_table(rows, headings) if rows else "No technique is left to rank."
+    present = {name: level for each in listed for name, level in each.present.items()}
+    names: dict[str, list[str]] = {}
+    for name, why in (pair for each in listed for pair in each.left_out.items()):
+        names.setdefault(why, []).append(hyphenate(name))
+    said = [f"Your program has already: {format_levels(present)}."] if present else []
+    reasons = [f"{', '.join(those)} ({why})" for why, those in names.items()]
+    said += [f"Left out: {', '.join(reasons)}."] if reasons else []
+    return "\n".join([table, *([""] if said else []), *said])

@@ -79,9 +79,9 @@ class RecordingArray(np.ndarray):
         return self.recorder.call(function.__name__, function, args, kwargs)
 
     def __getitem__(self, place: Any) -> Any:
-        if any(isinstance(each, np.ndarray | list) for each in (place if isinstance(place, tuple) else (place,))):
-            return self.recorder.call("indexing", operator.getitem, (self, place), {})
-        return self.recorder.view(operator.getitem, (self, place), {})
+        if is_view(place):
+            return self.recorder.view(operator.getitem, (self, place), {})
+        return self.recorder.call("indexing", operator.getitem, (self, place), {})
 
     def __setitem__(self, place: Any, value: Any) -> None:
         self.recorder.assign(self, place, value)
@@ -126,6 +126,11 @@ def watch(name: str, function: Callable[..., Any], recorder: Recorder) -> Callab
         return recorder.call(name, function, arguments, named)
 
     return watched
+
+
+def is_view(place: Any) -> bool:
+    """Return whether an array's part at a place is a view of it, and no copy."""
+    return not any(isinstance(each, np.ndarray | list) for each in (place if isinstance(place, tuple) else (place,)))
 
 
 class PlainArrays:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench.advise.time_limit import TimeLimit
-from accelbench.core import Levels, find_workload
+from accelbench.core import Levels, Setting, find_workload
 from accelbench.core.technique import is_technique
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.explain.parts import read_part
@@ -134,6 +134,10 @@ def explain_run(
         try:
             with limit:
                 baselines = _list_baselines(run)
+                for arms in ([each] for each in baselines):
+                    profiles.refuse(arms)
+                for question in rank_questions(run, []):
+                    profiles.refuse(question.sides)
                 profiles.make(baselines, until_s=start_s + PREDICTING_SHARE * budget_s)
                 for question in rank_questions(run, predict_effects(run, profiles.found)):
                     if not profiles.has_failed(question.sides):
@@ -144,7 +148,10 @@ def explain_run(
             if not (limit.is_over or profiles.found):
                 raise
     predictions = [*predict_effects(run, profiles.found)]
-    questions = [each for each in rank_questions(run, predictions) if not profiles.has_failed(each.sides)]
+    asked = rank_questions(run, predictions)
+    for question in asked:  # those that surpass what a profile allows are known only now
+        profiles.refuse(question.sides)
+    questions = [each for each in asked if not profiles.has_failed(each.sides)]
     reasons = [*_explain_questions(questions, profiles.found)]
     return RunExplanation(
         schema_version=SCHEMA_VERSION,
@@ -301,6 +308,13 @@ def _describe_disturbance(sides: Sequence[ProfiledArm], profiles: Sequence[Profi
             yield f"{which} it, the profile took {significant(times, 2)} times as long as the run: it was disturbed"
 
 
+class _NotInCatalogue(Unavailable):
+    """A technique is not in the catalogue, whichever arm has it."""
+
+
+_Call = tuple[ProfiledArm, Callable[..., Profile], Setting]
+
+
 class _ProfilesOfRun:
     """Makes profiles of arms of a run while there is time, each once. ``found`` and ``failures`` are by their keys.
 
@@ -328,6 +342,14 @@ class _ProfilesOfRun:
         """Return whether any of these arms cannot be profiled."""
         return any(arm.key in self.failures for arm in arms)
 
+    def refuse(self, arms: Iterable[ProfiledArm]) -> None:
+        """Record why one of these arms cannot be profiled, the first such one, before any time is spent on them."""
+        for arm in arms:
+            if not self.is_done(arm):
+                self._prepare(arm)
+            if arm.key in self.failures:
+                return
+
     def make(self, arms: Iterable[ProfiledArm], until_s: float = math.inf) -> None:
         """Profile those arms that have none, in this order, while all of them can be done in time.
 
@@ -354,13 +376,7 @@ class _ProfilesOfRun:
 
     def _profile(self, arms: Sequence[ProfiledArm]) -> None:
         start_s = time.monotonic()
-        calls = []
-        for arm in arms:
-            try:
-                request = self._request(arm)
-                calls.append((arm, request.profiler, request.setting))
-            except AccelbenchError as error:
-                self._fail(arm, error)
+        calls = [call for arm in arms if (call := self._prepare(arm)) is not None]
         if not calls:
             return
         try:
@@ -378,6 +394,15 @@ class _ProfilesOfRun:
                 self._fail(arm, error)
         self._spent_s += time.monotonic() - start_s
         self._made += len(calls)
+
+    def _prepare(self, arm: ProfiledArm) -> _Call | None:
+        """Return what a worker is asked for an arm's profile; None, with the reason kept, where nothing profiles it."""
+        try:
+            request = self._request(arm)
+            return arm, request.profiler, request.setting
+        except AccelbenchError as error:
+            self._fail(arm, error)
+            return None
 
     def _describe(self, worker: Worker) -> None:
         """Record the versions of a worker's framework, once for each framework."""
@@ -403,7 +428,10 @@ class _ProfilesOfRun:
         unknown = [name for name in {**trial.fixed, **arm.levels} if not is_technique(trial.framework, name)]
         if unknown:
             names = join_names([hyphenate(name) for name in unknown])
-            raise Unavailable(f"{names} is declared in a test and not in accelbench's catalogue")
+            verb = "is" if len(unknown) == 1 else "are"
+            raise _NotInCatalogue(
+                f"{names} {verb} not in accelbench's catalogue, and explain imports neither tests nor modules of yours"
+            )
         seed = settings.get("seed")
         return ExplanationRequest(
             workload=find_workload(trial.workload),
@@ -418,4 +446,5 @@ class _ProfilesOfRun:
         if self.has(arm):  # only its repetition failed
             return
         why = message_or_type(error)
-        self.failures[arm.key] = f"{arm.name}: {why[:MOST_CHARACTERS]}"
+        of_arm = "" if isinstance(error, _NotInCatalogue) else f"{arm.name}: "
+        self.failures[arm.key] = f"{of_arm}{why[:MOST_CHARACTERS]}"

@@ -14,10 +14,12 @@ from joblib import cpu_count
 
 from accelbench.advise.time_limit import TimeLimit
 from accelbench.core import (
+    Host,
     Levels,
     OnProgress,
     Plan,
     Setting,
+    Technique,
     Trial,
     Workload,
     environment_of,
@@ -32,6 +34,7 @@ from accelbench.explain.explanation import Explanation
 from accelbench.explain.parts import (
     ABLATION,
     ABLATIONS,
+    INTERRUPTED,
     PHASES,
     TOO_LATE,
     StepPart,
@@ -40,17 +43,21 @@ from accelbench.explain.parts import (
     read_part,
     skip_part,
 )
-from accelbench.explain.prediction import Prediction, predict
+from accelbench.explain.prediction import Prediction, leave_out, predict
 from accelbench.explain.profile import ALPHA, Profile
+from accelbench.explain.profiler_passes import name_budget
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
+from accelbench.measuring.applicable import Applicable, _try_level
 from accelbench.measuring.costs import resources
+from accelbench.measuring.workers.interpreter import STARTING_S
 from accelbench.measuring.workers.pool import Pool
-from accelbench.measuring.workers.process import Worker, WorkerLostError
+from accelbench.measuring.workers.process import Worker, WorkerLostError, send_by_value
 from accelbench.schema import nvml
 from accelbench.schema.reasons import describe_error_at
-from accelbench.schema.result import ArmRecord
+from accelbench.schema.result import ArmRecord, Ceiling
 from accelbench.text import format_levels, join_names
+from accelbench.units import minutes
 
 PARTS_SHARE = 0.6  # of the time that the profile leaves; the rest goes to what may help
 OVERHEAD = 1.6  # times its measuring, that an arm takes with its build and its checks
@@ -63,7 +70,8 @@ SOON_S = 0.2  # of an iteration, from which parts are taken off
 PROFILED = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy"}  # whose workloads have a profiler
 ZONE = 0.02  # speedups within it count as the same
 MORE = 1.5  # times a budget that was too short, which is named as one that may do
-ROUND_S = 10  # of a budget that is named
+LEAST_PROFILE_S = 60.0  # for the first profile, however short the budget is
+PATIENCE_S = 1800.0  # of silence, after which a worker is taken for hung where something else limits its time
 ALONE = 0.5  # of the first part's delay, or the first profile's time, from which another is tried: it starts everything
 
 _Result = TypeVar("_Result")
@@ -119,7 +127,7 @@ class ExplanationRequest:
         """
         work = self.workload
         if work.is_program:
-            return partial(_profile_program, self.framework, self.build)
+            return partial(_profile_program, self.framework, self.build, self.budget_s)
         if self.framework in PROFILED:
             return partial(_profile_workload, self.framework, work.name, self.fixed, self.options)
         raise BadInput(
@@ -152,16 +160,19 @@ def explain(
 def _explain(
     request: ExplanationRequest, pool: Pool, report: Callable[[str], None], on_progress: OnProgress
 ) -> Explanation:
-    profiler = request.profiler
     start_s = time.monotonic()
     report(f"profiling {request.workload.name}, in a process of its own")
+    ceilings, interrupted = list[Ceiling](), False
     with start_workers(request.framework, [request.fixed], pool) as (worker,):
-        profile = profile_in(worker, profiler, request.setting)
+        profile = _profile_first(request, worker)
         profiled_s = time.monotonic()
-        ceilings = pool.ceilings.get(request.framework, on_progress)
-    start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
-    if may_be_memory_bound(profile, ceilings):
-        ceilings = pool.ceilings.measure_memory(request.framework, profile.device, on_progress)
+        try:
+            ceilings = [*pool.ceilings.get(request.framework, on_progress)]
+            start_s += time.monotonic() - profiled_s  # that happens once per machine, beyond the budget
+            if may_be_memory_bound(profile, ceilings):
+                ceilings = [*pool.ceilings.measure_memory(request.framework, profile.device, on_progress)]
+        except KeyboardInterrupt:
+            interrupted = True
     measure = PairedMeasurement(request, pool, profile, on_progress)
     find_likely_causes = partial(find_causes, profile, ceilings=ceilings, least=BOUND)
     end_s = start_s + request.budget_s
@@ -170,13 +181,14 @@ def _explain(
         for name, levels in plan_parts(profile)
         if request.workload.is_program or ABLATION.name not in levels
     ]
-    report("taking parts off it, one at a time")
+    if not interrupted:
+        report("taking parts off it, one at a time")
     parts, again, remedies = [skip_part(*part) for part in planned], list[StepPart](), list[StepPart]()
     item_j: float | None = None
     most_s = start_s + LONGEST * request.budget_s - time.monotonic()
     limit = TimeLimit(most_s)
     try:
-        if most_s > LEAST_S:
+        if most_s > LEAST_S and not interrupted:
             with limit:
                 left_s = end_s - time.monotonic()
                 if planned:
@@ -201,9 +213,10 @@ def _explain(
                     measure(tries, end_s - time.monotonic(), into=remedies)
                 item_j, remedies = measure.count_energy(remedies, end_s)
     except KeyboardInterrupt:
-        if not limit.is_over:
-            raise
+        interrupted = not limit.is_over
     parts = _replace_parts(parts, again)
+    if interrupted:
+        parts, remedies = (_say_interrupted(each) for each in (parts, remedies))
     return Explanation(
         workload=request.workload.name,
         unit=request.workload.unit,
@@ -216,29 +229,79 @@ def _explain(
         item_j=item_j,
         price_per_hour=request.price_per_hour,
         spent_s=time.monotonic() - start_s,
+        interrupted=interrupted,
     )
+
+
+def _profile_first(request: ExplanationRequest, worker: Worker) -> Profile:
+    """Profile a program as it stands, no longer than its time: steps may be slow.
+
+    Raises:
+        BadInput: the program cannot be built, or nothing profiles programs of this kind.
+        Unavailable: the program does not run, or the time was up before the profile was.
+    """
+    most_s = max(LEAST_PROFILE_S, 2 * LONGEST * request.budget_s)  # a worker ends itself after its slow step
+    profile = TimeLimit(most_s).call(lambda: profile_in(worker, request.profiler, request.setting, {}, PATIENCE_S))
+    if profile is None:
+        raise Unavailable(
+            f"the profile took longer than {minutes(most_s)}: a step takes longer than the budget allows; "
+            f"raise --budget, such as to {name_budget(2 * most_s)}"
+        )
+    return profile
+
+
+def _say_interrupted(parts: Sequence[StepPart]) -> list[StepPart]:
+    """Return parts of which those that there was no time for say that Ctrl-C ended it."""
+    return [replace(part, reason=INTERRUPTED) if part.reason == TOO_LATE else part for part in parts]
 
 
 def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
     """Rank techniques by what each could bring at most, from a profile of the program alone.
 
-    Raises:
-        BadInput: the program cannot be built.
-        Unavailable: the framework is not installed.
-    """
-    return predict(profile_baseline(request))
-
-
-def profile_baseline(request: ExplanationRequest) -> Profile:
-    """Profile a program as it stands.
+    What a user's program has already, and what cannot be switched in it, is left out of the ranking.
 
     Raises:
         BadInput: the program cannot be built, or nothing profiles programs of this kind.
         Unavailable: the framework is not installed.
     """
-    profiler = request.profiler
-    with start_workers(request.framework, [request.fixed]) as (worker,):
-        return profile_in(worker, profiler, request.setting)
+    profiler = replace(request, budget_s=math.inf).profiler
+    with start_workers(request.framework, [request.fixed]) as (worker,), closing(worker):
+        profile = _call_profiler(worker, profiler, request.setting, {}, PATIENCE_S)
+        applicable = _list_applicable(request, worker) if request.workload.is_program else []
+    return leave_out(predict(profile), applicable)
+
+
+def _list_applicable(request: ExplanationRequest, worker: Worker) -> list[Applicable]:
+    """Return which techniques apply to a user's program, as advice finds it.
+
+    Raises:
+        BadInput: the program cannot be built.
+    """
+    accelerators, *_ = worker.ask("describe")
+    trial = _trial_of(request)
+    send_by_value(trial)
+    found: Any = worker.ask("applicable", trial, replace(_describe_host(), accelerators=accelerators))
+    if isinstance(found, AccelbenchError):
+        raise found
+    return [*found]
+
+
+def _trial_of(request: ExplanationRequest) -> Trial:
+    """Return the trial of a program as it stands."""
+    work = request.workload
+    return Trial(
+        framework=request.framework,
+        workload=work if work.is_program else work.name,
+        arms=({},),
+        fixed=request.fixed,
+        problem=request.options,
+        setting=request.setting,
+    )
+
+
+def _describe_host() -> Host:
+    cores = cpu_count()
+    return Host(cores=cores, max_workers=cores)
 
 
 def explain_technique(
@@ -258,7 +321,7 @@ def explain_technique(
         BadInput: the program cannot be built, or there is no such technique or level.
         Unavailable: the framework is not installed, or the technique cannot be switched here.
     """
-    find_technique(request.framework, name)
+    _require_level(find_technique(request.framework, name), level)
     levels = {name: level}
     with hold_machine(report), closing(Pool(Plan())) as pool:
         on_start()
@@ -273,7 +336,7 @@ def explain_technique(
         measured = _time_technique(measure, planned, after, levels, start_s, request.budget_s)
         enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(after))
     enough_s = max(enough_s + (profile_s if after is None else 0.0), MORE * request.budget_s)
-    left_out = f"{TOO_LATE} to {ROUND_S * math.ceil(enough_s / ROUND_S)}s"
+    left_out = f"{TOO_LATE} to {name_budget(enough_s)}"
     return TechniqueExplanation(
         workload=request.workload.name,
         measured=measured or skip_part(format_levels(levels), levels, left_out),
@@ -284,18 +347,64 @@ def explain_technique(
     )
 
 
+def _require_level(technique: Technique, level: str) -> None:
+    """Check the level that a user names; a technique whose levels are numbers takes any whole number.
+
+    Raises:
+        BadInput: the technique has no such level.
+    """
+    levels = technique.levels_on(_describe_host())
+    if not all(each.isdecimal() for each in levels):
+        technique.require_levels([level], "--technique")
+        return
+    least = min([1, *map(int, levels)])
+    if not level.isdecimal() or int(level) < least:
+        raise BadInput(f"--technique: {technique.name} must be a whole number from {least}, got {level!r}")
+
+
+def find_objection(trial: Trial, name: str, level: str) -> str:
+    """Return why a level cannot be compared with a user's program, "" if it can; in a worker.
+
+    The program has it already, or nothing outside can change what it has.
+    """
+    work = trial.workload if isinstance(trial.workload, Workload) else find_workload(trial.workload)
+    if why := work.superseded.get(name):
+        return why
+    _, objection = _try_level(find_technique(trial.framework, name), level, work, trial)
+    return str(objection or "")
+
+
+def _refuse_what_is_fixed(request: ExplanationRequest, worker: Worker, levels: Levels) -> None:
+    """Check, before anything is profiled, that a user's program can be compared with itself at these levels.
+
+    Raises:
+        Unavailable: it cannot; the message says why.
+    """
+    if not request.workload.is_program:
+        return
+    trial = _trial_of(request)
+    send_by_value(trial)
+    ((name, level),) = levels.items()
+    if why := worker.call(find_objection, trial, name, level):
+        raise Unavailable(f"{format_levels(levels)} cannot be compared with your program as it stands: {why}")
+
+
 def _profile_both(
     request: ExplanationRequest, levels: Levels, pool: Pool, latest_s: float, report: Callable[[str], None]
 ) -> tuple[Profile, Profile | None, float]:
     """Return the profiles without and with a technique, None if the second is not over in time; the first's seconds."""
     report("profiling your program, in a process of its own")
+    profiler = request.profiler
     with start_workers(request.framework, [request.fixed, {**request.fixed, **levels}], pool) as (first, second):
+        _refuse_what_is_fixed(request, second, levels)
         start_s = time.monotonic()
-        before = profile_in(first, request.profiler, request.setting)
+        before = _profile_first(request, first)
         profile_s = time.monotonic() - start_s
         report(f"profiling it with {format_levels(levels)}")
         setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
-        after = _run_until(latest_s, ALONE * profile_s, lambda: profile_in(second, request.profiler, setting, levels))
+        after = _run_until(
+            latest_s, ALONE * profile_s, lambda: profile_in(second, profiler, setting, levels, PATIENCE_S)
+        )
     return before, after, profile_s
 
 
@@ -364,16 +473,28 @@ def start_workers(framework: str, levels: Sequence[Levels], pool: Pool | None = 
 
 
 def profile_in(
-    worker: Worker, profiler: Callable[..., Profile], setting: Setting, levels: Levels | None = None
+    worker: Worker,
+    profiler: Callable[..., Profile],
+    setting: Setting,
+    levels: Levels | None = None,
+    silence_s: float = STARTING_S,
 ) -> Profile:
     """Profile a program in a worker, and end the worker: a profiler may stay attached to its process.
+
+    A worker that is silent for ``silence_s`` seconds is ended, too.
 
     Raises:
         BadInput: the program cannot be built, or has a recipe for something that is no technique.
         Unavailable: the program raises; the message has the reason and the line of the user's own.
     """
     with closing(worker):
-        found: Profile = worker.call(profiler, setting, levels or {})
+        return _call_profiler(worker, profiler, setting, levels or {}, silence_s)
+
+
+def _call_profiler(
+    worker: Worker, profiler: Callable[..., Profile], setting: Setting, levels: Levels, silence_s: float
+) -> Profile:
+    found: Profile = worker.call(profiler, setting, levels, silence_s=silence_s)
     for name in found.recipes:
         find_technique(found.framework, name)
     return found
@@ -410,7 +531,10 @@ def _profile_workload(
         return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 
 
-def _profile_program(framework: str, build: Callable[[], Any], setting: Setting, levels: Levels) -> Profile:
+def _profile_program(
+    framework: str, build: Callable[[], Any], budget_s: float, setting: Setting, levels: Levels
+) -> Profile:
+    """Profile a program in a worker; no slow step begins once the budget is over."""
     profile: Callable[..., Profile]
     if framework == "numpy":
         from accelbench.explain.array_profile import profile_array_program as profile
@@ -420,7 +544,7 @@ def _profile_program(framework: str, build: Callable[[], Any], setting: Setting,
         from accelbench.explain.torch_profile import profile_program as profile
 
     with _in_one_line("your program"):
-        return profile(build, setting, levels)
+        return profile(build, setting, levels, LONGEST * budget_s)
 
 
 def _list_open(planned: Sequence[tuple[str, Levels]], parts: Sequence[StepPart]) -> list[tuple[str, Levels]]:
@@ -452,14 +576,7 @@ class PairedMeasurement:
         self._profile, self._pool, self._on_progress = profile, pool, on_progress
         self._is_program = request.workload.is_program
         work = request.workload
-        self._trial = Trial(
-            framework=request.framework,
-            workload=work if work.is_program else work.name,
-            arms=({},),
-            fixed=request.fixed,
-            problem=request.options,
-            setting=request.setting,
-        )
+        self._trial = _trial_of(request)
         if work.is_program and request.framework in ABLATIONS:
             technique, builder = ABLATIONS[request.framework]
             register_techniques(technique)  # the pool asks about it in this process, too

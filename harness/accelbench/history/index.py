@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from accelbench.history.observations import (
     observe_arms,
 )
 from accelbench.locations import Entry, ResultStore, open_store
-from accelbench.results.load import Result, nothing_in, number_of, result_in
+from accelbench.results.load import Result, believe_times, nothing_in, number_of, result_in
 from accelbench.schema.result import SCHEMA_VERSION
 from accelbench.schema.result_json import NoResult, machine_in
 from accelbench.schema.safe_json import printable
@@ -125,6 +124,7 @@ def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine
         unmeasured=_in_order_of_runs(current.unmeasured, runs),
         remarks=tuple(map(printable, (*_remark_unreadable([*unreadable.values()]), *duplicates, *_remark_clock(runs)))),
         unreadable=tuple(unreadable.values()),
+        unreadable_files=unreadable,
         newer_unreadable=_newer_unreadable(runs, unreadable),
     )
 
@@ -247,48 +247,21 @@ def _without_duplicates(files: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def _in_order(files: pd.DataFrame) -> pd.DataFrame:
     """Return the runs in the order in which they were made, with unique names and ``clock_agrees``.
 
-    Numbers in a folder ascend as runs are made, whatever the clock says. The clock orders the runs of different
-    folders. Of the runs of a folder the largest set whose times ascend with the numbers is believed; the others take
-    the time of the run before.
+    The clock orders the runs of different folders, as far as it can be believed: see `believe_times`.
     """
     taken = files["taken"]
-    times = pd.Series(np.where(taken.isna(), np.nan, taken.astype("int64")), files.index)
-    clock_agrees = pd.Series(True, index=files.index)
-    numbered = files[files["number"] > 0]
-    folders = [file.rpartition("/")[0] for file in numbered["file"]]
-    for _, series in numbered.groupby([folders, numbered["machine"]], sort=False):
-        rows = series.assign(time=times[series.index]).sort_values(["number", "time"]).index
-        timed = rows[times[rows].notna()]
-        ascending = timed[longest_ascending(times[timed].tolist())]
-        clock_agrees[timed.difference(ascending)] = False
-        times[rows] = times[rows].where(rows.isin(ascending)).ffill().bfill()
+    folders = [file.rpartition("/")[0] for file in files["file"]]
+    known = np.where(taken.isna(), np.nan, taken.astype("int64")).tolist()
+    believed, wrong = believe_times([*zip(folders, files["machine"], strict=True)], files["number"].tolist(), known)
+    times = pd.Series(believed, files.index, dtype=float)
+    clock_agrees = np.ones(len(files), dtype=bool)
+    clock_agrees[wrong] = False
     order = pd.DataFrame({"time": times.fillna(-np.inf), "number": files["number"], "file": files["file"]})
     rows = order.sort_values(["time", "number", "file"]).index
     runs = files.assign(clock_agrees=clock_agrees).loc[rows].reset_index(drop=True)
     repeats = runs.groupby("run").cumcount()
     names = [f"{name} ({again + 1})" if again else name for name, again in zip(runs["run"], repeats, strict=True)]
     return runs.assign(run=names)
-
-
-def longest_ascending(values: Sequence[float]) -> list[int]:
-    """Return the positions of a longest subsequence that does not descend.
-
-    Fredman, "On computing the length of longest increasing subsequences", Discrete Mathematics 11 (1975).
-    """
-    ends: list[float] = []  # the smallest value in which a subsequence of each length ends
-    positions: list[int] = []
-    before: list[int] = []
-    for position, value in enumerate(values):
-        length = bisect_right(ends, value)
-        before.append(positions[length - 1] if length else -1)
-        ends[length : length + 1] = [value]
-        positions[length : length + 1] = [position]
-    found = []
-    position = positions[-1] if positions else -1
-    while position >= 0:
-        found.append(position)
-        position = before[position]
-    return found[::-1]
 
 
 def _in_order_of_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -333,8 +306,9 @@ def _remark_unreadable(unreadable: Sequence[UnreadableResult]) -> Iterator[str]:
 def _remark_clock(runs: pd.DataFrame) -> Iterator[str]:
     for machine, found in runs[~runs["clock_agrees"]].groupby("machine", sort=False):
         disagreeing = f"{plural(len(found), 'run')} of {count((runs['machine'] == machine).sum())}"
+        were = "was" if len(found) == 1 else "were"
         yield (
-            f"{machine}: the clock and the numbers disagree on when {disagreeing} were made, and the numbers decide: "
+            f"{machine}: the clock and the numbers disagree on when {disagreeing} {were} made, and the numbers decide: "
             f"{list_some(found['run'], _MAX_NAMED)}"
         )
 

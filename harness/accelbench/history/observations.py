@@ -37,7 +37,7 @@ arm, ``outcome`` and ``reason``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -49,7 +49,7 @@ from pandas.api.types import union_categoricals
 from accelbench.errors import UnreadableResult
 from accelbench.results.arm_table import tabulate_arms
 from accelbench.results.load import Result
-from accelbench.text import format_levels
+from accelbench.text import format_levels, tell_apart
 
 _COPIED = (
     "trial", "module", "framework", "workload", "level", "against", "baseline", "unit", "verdict", "pairs", "workers",
@@ -65,6 +65,7 @@ RUN_COLUMNS = (
 UNMEASURED_COLUMNS = (
     "run", "case", "framework", "workload", "problem", "fixed", "technique", "level", "against", "outcome", "reason",
 )  # fmt: skip
+_LABEL = ("framework", "workload", "problem", "fixed", "level", "against")  # what reports call a case by
 _DEFAULT_ALPHA = 0.01  # of a run's intervals, where its settings do not say
 KINDS = {
     "baseline": "bool",
@@ -81,7 +82,8 @@ class History:
     """Runs in the order in which they were made, and what was observed in them.
 
     ``remarks`` are sentences on the quality of the files, including those that are ``unreadable`` and left out.
-    ``newer_unreadable`` says why a run that is newer than the last one, by its number, cannot be read.
+    ``unreadable_files`` has why by the name of the file. ``newer_unreadable`` says why a run that is newer than the
+    last one, by its number, cannot be read.
     """
 
     runs: pd.DataFrame
@@ -89,6 +91,7 @@ class History:
     unmeasured: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*UNMEASURED_COLUMNS]))
     remarks: tuple[str, ...] = ()
     unreadable: tuple[UnreadableResult, ...] = ()
+    unreadable_files: Mapping[str, UnreadableResult] = field(default_factory=dict)
     newer_unreadable: UnreadableResult | None = None
 
 
@@ -161,6 +164,16 @@ def _of_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 def _without_unused(texts: pd.Categorical) -> pd.Categorical:
     is_used = np.bincount(texts.codes + 1, minlength=len(texts.categories) + 1)[1:] > 0  # pandas sorts all codes for it
     return texts if is_used.all() else texts.remove_unused_categories()
+
+
+def tests_by_case(arms: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the name of the test by case, where reports would call another test's case the same: see `tell_apart`."""
+    alike: dict[tuple[Any, ...], dict[str, str]] = {}
+    for arm in arms:
+        alike.setdefault(tuple(arm[name] for name in _LABEL), {})[arm["trial"]] = arm["case"]
+    return {
+        cases[trial]: test for cases in alike.values() for trial, test in tell_apart(dict.fromkeys(cases, "")).items()
+    }
 
 
 def pivot(observed: pd.DataFrame, value: str, keys: Sequence[str], runs: Sequence[str]) -> pd.DataFrame:

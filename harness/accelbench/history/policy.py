@@ -7,7 +7,8 @@ Waivers are changes that a person accepted, with the reason, in a small TOML fil
 names an effect (``case``, or ``technique`` with or without ``workload`` and ``framework``), the times of a workload
 (``workload`` alone) or a ``machine``; the run ``since`` which it holds; and the ``ratio``, which is how many times as
 fast it became, or none where it lost its speed. Runs before ``since`` are treated as if they had been that much faster,
-so a further change is reported again.
+so a further change is reported again. Of several subjects that an entry names, this holds for those that did change by
+about the ratio.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from accelbench import units
 from accelbench.errors import BadInput
 from accelbench.files import write_atomically
 from accelbench.schema.safe_json import BeyondLimit, printable, read_text
+from accelbench.text import format_case
 
 _TABLE = "[tool.accelbench.check]"
 _WAY_OUT = 'write, for example, margin = 0.03 and techniques = { "batch-size" = 0.05 }'
@@ -35,6 +39,7 @@ _ENTRY = (
     "and may hold ratio, framework, by and on"
 )
 _UNKNOWN = "nothing of that name was measured lately; correct or delete it"
+_NEAREST_RUNS = 5  # on either side of an accepted change, which show what changed there
 _TARGETS = ("case", "technique", "workload", "machine")
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 Kind = Literal["machine", "workload", "technique"]
@@ -69,8 +74,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class Subject:
     """What is checked: the machine, the times of a workload, or the effect of a technique.
 
-    ``key`` identifies it in the file of waivers. ``changed`` says what differs in the environments of the runs that
-    are compared.
+    ``key`` identifies it in the file of waivers. ``test`` names the test where another one measures the same case.
+    ``changed`` says what differs in the environments of the runs that are compared.
     """
 
     kind: Kind
@@ -81,7 +86,20 @@ class Subject:
     level: str = ""
     against: str = ""
     held: str = ""
+    test: str = ""
     changed: str = ""
+
+    @property
+    def name(self) -> str:
+        """What reports call it, such as ``amp bf16 against amp fp32 on resnet50-train (torch)``."""
+        if self.kind == "machine":
+            return f"machine {self.key}"
+        case = format_case(problem=self.held, framework=self.framework, test=self.test)
+        where = f"{self.workload} ({case})"
+        if self.kind == "workload":
+            return f"times of {where}"
+        against = f" against {self.against}" if self.against else ""
+        return f"{self.level}{against} on {where}"
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,6 +132,16 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         kind = "technique" if self.technique else "workload"
         given = ((name, getattr(self, name)) for name in ("technique", "workload", "framework"))
         return subject.kind == kind and all(value in ("", getattr(subject, name)) for name, value in given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjustment:
+    """A logarithm to add to the speeds of the first runs of the subject at a position, and why it was accepted."""
+
+    place: int
+    runs: int
+    logarithm: float
+    reason: str
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -173,14 +201,17 @@ def write_waiver(path: Path, subject: Subject, since: str, ratio: float | None, 
 
 
 def log_adjustments(
-    subjects: Sequence[Subject], waivers: Sequence[Waiver], runs: Sequence[str]
-) -> tuple[dict[tuple[int, int], float], list[str]]:
+    subjects: Sequence[Subject],
+    waivers: Sequence[Waiver],
+    runs: Sequence[str],
+    speeds: Sequence[Sequence[float]],
+) -> tuple[list[Adjustment], list[str]]:
     """Return what to add to logarithms of speeds so that accepted changes look as if they had always been there.
 
-    Keys are ``(runs before, subject)``: the value is added to that many of the first runs of the subject at that
-    position. The second result is remarks on waivers that match nothing.
+    ``speeds`` are these logarithms by subject and run. Of several subjects that a waiver names, those that did not
+    change by about its ratio stay as measured. The second result is remarks on waivers that match nothing.
     """
-    adjustments: dict[tuple[int, int], float] = {}
+    adjustments: list[Adjustment] = []
     remarks = []
     for waiver in waivers:
         about = f"accepted change of {waiver.target}"
@@ -190,10 +221,24 @@ def log_adjustments(
         elif waiver.since not in runs[1:]:
             remarks.append(f"{about}: {printable(waiver.since)} is no run that is compared any more; delete it")
         elif waiver.ratio:
-            for place in covered:
-                key = runs.index(waiver.since), place
-                adjustments[key] = adjustments.get(key, 0.0) + math.log(waiver.ratio)
+            first, logarithm = runs.index(waiver.since), math.log(waiver.ratio)
+            changed = [place for place in covered if len(covered) == 1 or _changed_by(logarithm, speeds[place], first)]
+            adjustments += [
+                Adjustment(place=place, runs=first, logarithm=logarithm, reason=waiver.reason) for place in changed
+            ]
+            if not changed:
+                what = f"nothing that it names became about {units.speedup(waiver.ratio)} as fast"
+                remarks.append(f"{about}: {what} in {printable(waiver.since)}; correct or delete it")
     return adjustments, remarks
+
+
+def _changed_by(logarithm: float, speeds: Sequence[float], first: int) -> bool:
+    """Return whether logarithms of speeds changed at the ``first`` run by about as much: by nearer to it than to 0."""
+    before, after = ([speed for speed in each if math.isfinite(speed)] for each in (speeds[:first], speeds[first:]))
+    if not before or not after:
+        return False
+    step = median(after[:_NEAREST_RUNS]) - median(before[-_NEAREST_RUNS:])
+    return abs(step - logarithm) < abs(step)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,8 +25,8 @@ from accelbench import units
 from accelbench.errors import BadInput
 from accelbench.history.decompose import WORKLOAD, split_times
 from accelbench.history.epochs import assign_epochs, differences_between
-from accelbench.history.observations import History, pivot, standard_errors
-from accelbench.history.policy import Subject, Thresholds, Waiver, log_adjustments, log_margin
+from accelbench.history.observations import History, pivot, standard_errors, tests_by_case
+from accelbench.history.policy import Adjustment, Subject, Thresholds, Waiver, log_adjustments, log_margin
 from accelbench.history.run_statistics import (
     MAX_RUNS,
     Matrix,
@@ -45,14 +46,14 @@ from accelbench.results.arm_table import rows_of
 from accelbench.schema.environment_difference import possible_causes, summarize
 from accelbench.schema.result import OUT_OF_REACH
 from accelbench.schema.safe_json import printable
-from accelbench.text import format_case
+from accelbench.text import format_case, list_some
 
 Verdict = Literal["lost", "slower", "faster", "accepted", "undecided", "same"]  # in the order of a report
 WINDOW = 30  # runs that the newest are compared with: what drifted long ago does not count
 _MAX_RUNS_READ = 3 * WINDOW  # runs that are looked at, those of other configurations included
 _MAX_LOG = 700.0  # about where a float ends
 _MAX_NAMED = 4  # changes that an error message lists
-_CASE_COLUMNS = ("case", "technique", "level", "against", "workload", "framework", "problem", "fixed")
+_CASE_COLUMNS = ("case", "trial", "technique", "level", "against", "workload", "framework", "problem", "fixed")
 
 Chosen = NDArray[np.bool_]
 
@@ -75,7 +76,8 @@ class SubjectVerdict:
     """What became of one subject.
 
     ``ratio`` is how many times as fast it has become, between ``low`` and ``high`` at the check's confidence; of an
-    effect it is the speedup ``now`` over that ``before``. The ``span`` newest runs, from ``since`` on, were compared
+    effect it is the speedup ``now`` over that ``before``. Both are measured. Where a change since then is accepted, the
+    ratio is what changed beyond the ``accepted_ratio``. The ``span`` newest runs, from ``since`` on, were compared
     with ``runs`` others. ``p`` is adjusted for the number of series. ``more_runs`` would decide what is undecided, None
     where no number of runs would. ``visible`` is the smallest change that these runs can tell from none, as a share,
     known from ``known_runs`` runs. ``reason`` is why there is no speed any more, ``accepted`` why that was accepted, or
@@ -90,6 +92,7 @@ class SubjectVerdict:
     high: float = math.inf
     before: float = math.nan
     now: float = math.nan
+    accepted_ratio: float = 1.0
     since: str = ""
     span: int = 0
     runs: int = 0
@@ -125,7 +128,7 @@ class RegressionCheck:
         return 1 if self.regressions else 3 if strict and self.of("undecided") else 0
 
     def find_change(self, text: str) -> SubjectVerdict:
-        """Return the only reported change whose name contains a text.
+        """Return the only reported change with a text as its name or key, or as a part of them.
 
         Raises:
             BadInput: no reported change, or more than one, has that name, or it is empty.
@@ -133,18 +136,22 @@ class RegressionCheck:
         if not text.strip():
             raise BadInput("the name of the change is empty; give a part of the name of a change that check reports")
         changes = self.of("lost", "slower", "faster")
-        found = [each for each in changes if text == each.subject.key] or [
-            each
-            for each in changes
-            if text in f"{each.subject.key} {each.subject.level} on {each.subject.workload} {each.subject.kind}"
+        names = [(each.subject.key, printable(each.subject.name)) for each in changes]
+        found = [each for each, known in zip(changes, names, strict=True) if text in known] or [
+            each for each, known in zip(changes, names, strict=True) if text in _searched_in(each.subject, known)
         ]
         if len(found) != 1:
             if not changes:
                 raise BadInput(f"{printable(text)!r}: no change is reported, so there is none to accept")
             problem = f"names {len(found)} of the reported changes" if found else "is no reported change"
-            names = "; ".join(printable(each.subject.key) for each in (found or changes)[:_MAX_NAMED])
-            raise BadInput(f"{printable(text)!r}: it {problem}; give one of: {names}")
+            listed = list_some((printable(each.subject.name) for each in found or changes), _MAX_NAMED, separator="; ")
+            raise BadInput(f"{printable(text)!r}: it {problem}; give one of: {listed}")
         return found[0]
+
+
+def _searched_in(subject: Subject, names: Sequence[str]) -> str:
+    """Return the text in which a part of the name of a subject is sought."""
+    return "\n".join((*names, f"{subject.level} on {subject.workload} {subject.kind}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +171,16 @@ class RunRoles:
 
 @dataclass(frozen=True, kw_only=True)
 class _Series:
-    """Logarithms of speeds of shape ``(runs, subjects)``, larger for faster, and their own standard errors."""
+    """Logarithms of speeds of shape ``(runs, subjects)``, larger for faster, and their own standard errors.
+
+    ``accepted`` is the part of the logarithms that was added for accepted changes.
+    """
 
     subjects: list[Subject]
     values: Matrix
     roles: RunRoles
     errors: Matrix | None = None
+    accepted: Matrix | None = None
 
 
 def check_regressions(
@@ -197,13 +208,14 @@ def check_regressions(
     def roles_of(framework: str) -> RunRoles:
         return _assign_roles(runs, framework, baseline)
 
-    series = [*_speeds(runs, observed, roles_of), _effects(runs, observed, roles_of)] if len(observed) else []
+    tests = _tests_of(history.unmeasured, observed, names[-1])
+    series = [*_speeds(runs, observed, roles_of), _effects(runs, observed, roles_of, tests)] if len(observed) else []
     series = [each for each in series if each.subjects]
     as_measured = _judge(series, names, thresholds) if waivers else []
-    remarks = _adjust(series, waivers, names)
+    series, reasons, remarks = _adjust(series, waivers, names)
     remarks += thresholds.remark_unknown([subject for each in series for subject in each.subjects])
-    findings = _name_accepted(_judge(series, names, thresholds), as_measured, waivers, names)
-    lost, left_out = _find_lost(history.unmeasured, observed, names[-1])
+    findings = _name_accepted(_judge(series, names, thresholds), as_measured, reasons)
+    lost, left_out = _find_lost(history.unmeasured, observed, names[-1], tests)
     for subject, reason in lost:
         margin = thresholds.margin_of(subject.technique, subject.workload)
         accepted = _reasons_for(subject, [waiver for waiver in waivers if waiver.ratio is None])
@@ -280,16 +292,28 @@ def _reference_state(states: NDArray[Any]) -> Any:
     return (enough or earlier)[0] if enough or counts[earlier[0]] >= counts[own] else own
 
 
-def _effects(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles]) -> _Series:
+def _tests_of(unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str) -> dict[str, str]:
+    """Return the names of tests by case, where another test of the newest run measures the same."""
+    present = {*observed.loc[observed["run"] == newest, "case"]} if len(observed) else set()
+    present |= {*unmeasured.loc[unmeasured["run"] == newest, "case"]}
+    cases = observed.loc[observed["case"].isin(present), [*_CASE_COLUMNS]] if present else observed[:0]
+    return tests_by_case(rows_of(cases.drop_duplicates("case", keep="last").astype(str)))
+
+
+def _effects(
+    runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles], tests: Mapping[str, str]
+) -> _Series:
     """Return the logarithm of every speedup of the runs."""
     found = observed[observed["log_effect"].notna()]
     values = pivot(found, "log_effect", ["case"], runs["run"].tolist())
     errors = standard_errors(found, ["case"], runs).reindex(values.index)
     cases = found[[*_CASE_COLUMNS]].drop_duplicates("case", keep="last").astype(str).set_index("case", drop=False)
-    subjects = [_subject_of_case(row, roles_of(row["framework"]).changed) for row in rows_of(cases.loc[values.index])]
+    subjects = [
+        _subject_of_case(row, tests, roles_of(row["framework"]).changed) for row in rows_of(cases.loc[values.index])
+    ]
     return _Series(
         subjects=subjects,
-        values=values.to_numpy(copy=True).T,  # which waivers change
+        values=values.to_numpy().T,
         errors=errors.to_numpy().T,
         roles=_stack_roles(subjects, len(runs), roles_of),
     )
@@ -317,11 +341,12 @@ def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str]
     ]
 
 
-def _subject_of_case(row: Mapping[str, Any], changed: str = "") -> Subject:
+def _subject_of_case(row: Mapping[str, Any], tests: Mapping[str, str], changed: str = "") -> Subject:
     return Subject(
         kind="technique",
         key=row["case"],
         held=format_case(problem=row["problem"], fixed=row["fixed"]),
+        test=tests.get(row["case"], ""),
         changed=changed,
         **{name: row[name] for name in ("framework", "workload", "technique", "level", "against")},
     )
@@ -340,27 +365,46 @@ def _stack_roles(subjects: list[Subject], runs: int, roles_of: Callable[[str], R
     )
 
 
-def _adjust(series: list[_Series], waivers: Sequence[Waiver], runs: list[str]) -> list[str]:
-    """Change the values as if accepted changes had always been there, and return remarks on the waivers."""
-    columns = [(each.values, column) for each in series for column in range(len(each.subjects))]
+def _adjust(
+    series: Sequence[_Series], waivers: Sequence[Waiver], runs: list[str]
+) -> tuple[list[_Series], dict[Subject, str], list[str]]:
+    """Return the series as if accepted changes had always been there, why they were accepted, and remarks on waivers.
+
+    The reasons are by subject, of those whose values were changed.
+    """
+    if not waivers:
+        return [*series], {}, []
     subjects = [subject for each in series for subject in each.subjects]
-    adjustments, remarks = log_adjustments(subjects, waivers, runs)
-    for (before, place), logarithm in adjustments.items():
-        values, column = columns[place]
-        values[:before, column] += logarithm
-    return remarks
+    speeds = [column for each in series for column in each.values.T.tolist()]
+    adjustments, remarks = log_adjustments(subjects, waivers, runs, speeds)
+    accepted = np.zeros((len(runs), len(subjects)))
+    reasons: dict[Subject, str] = {}
+    for place, own in groupby(sorted(adjustments, key=_place_of), _place_of):
+        found = [*own]
+        reasons[subjects[place]] = "; ".join(dict.fromkeys(each.reason for each in found))
+        for each in found:
+            accepted[: each.runs, place] += each.logarithm
+    ends = np.cumsum([len(each.subjects) for each in series])
+    adjusted = [
+        replace(each, values=each.values + part, accepted=part)
+        for each, part in zip(series, np.split(accepted, ends, axis=1), strict=False)  # nothing is beyond the last end
+    ]
+    return adjusted, reasons, remarks
+
+
+def _place_of(adjustment: Adjustment) -> int:
+    return adjustment.place
 
 
 def _name_accepted(
-    findings: list[SubjectVerdict], as_measured: list[SubjectVerdict], waivers: Sequence[Waiver], runs: list[str]
+    findings: list[SubjectVerdict], as_measured: list[SubjectVerdict], reasons: Mapping[Subject, str]
 ) -> list[SubjectVerdict]:
     """Return the findings, those as measured in place of those that report no change only since it was accepted."""
     if not as_measured:
         return findings
-    applied = [waiver for waiver in waivers if waiver.ratio and waiver.since in runs[1:]]
     named = []
     for finding, measured in zip(findings, as_measured, strict=True):
-        accepted = _reasons_for(finding.subject, applied)
+        accepted = reasons.get(finding.subject, "")
         if accepted and measured.verdict in ("slower", "faster") and finding.verdict in ("undecided", "same"):
             named.append(replace(measured, verdict="accepted", accepted=accepted))
         else:
@@ -376,7 +420,7 @@ def _reasons_for(subject: Subject, waivers: Sequence[Waiver]) -> str:
 def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -> list[SubjectVerdict]:
     if not series:
         return []
-    measured = pd.concat([measure_deviations(each.values, each.roles, each.errors) for each in series])
+    measured = pd.concat([_measure(each) for each in series])
     adjusted = measured.assign(p_adjusted=adjust_p_values(measured["p"].to_numpy()))
     subjects = [subject for each in series for subject in each.subjects]
     is_present = np.concatenate([np.isfinite(each.values[-1]) for each in series])
@@ -387,6 +431,17 @@ def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -
     ]
 
 
+def _measure(series: _Series) -> pd.DataFrame:
+    """Return the deviations of a series, and what was ``accepted`` since the last run that is compared with."""
+    found = measure_deviations(series.values, series.roles, series.errors)
+    if series.accepted is None:
+        return found.assign(accepted=0.0)
+    places = np.arange(len(series.values))[:, None]
+    compared = series.roles.reference & np.isfinite(series.values) & (places < found["first"].to_numpy())
+    last = np.where(compared, places, 0).max(axis=0)
+    return found.assign(accepted=series.accepted[last, np.arange(len(found))])
+
+
 def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresholds: Thresholds) -> SubjectVerdict:
     margin, level = thresholds.margin_of(subject.technique, subject.workload), thresholds.false_discovery_rate
     p = found["p_adjusted"]
@@ -395,7 +450,7 @@ def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresh
             subject=subject, verdict="undecided", margin=margin, more_runs=_more_runs(found, margin, level),
             known_runs=found["known_runs"], runs=found["runs"], since=runs[-1], span=1,
         )  # fmt: skip
-    shift, centre = found["shift"], found["centre"]
+    shift, centre, accepted = found["shift"], found["centre"], found["accepted"]
     # Standard errors in half an interval.
     deviate = float(scipy.special.stdtrit(max(found["freedom"], 1), 1 - level / 2))
     reach, narrowest, is_effect = deviate * found["error"], deviate * found["min_error"], subject.kind == "technique"
@@ -408,7 +463,8 @@ def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresh
     return SubjectVerdict(
         subject=subject, verdict=verdict, margin=margin, p=p,
         ratio=math.exp(shift), low=math.exp(shift - reach), high=_exp(shift + reach),
-        before=math.exp(centre) if is_effect else math.nan, now=math.exp(centre + shift) if is_effect else math.nan,
+        before=math.exp(centre - accepted) if is_effect else math.nan,
+        now=math.exp(centre + shift) if is_effect else math.nan, accepted_ratio=math.exp(accepted),
         since=runs[found["first"]], span=found["span"], runs=found["runs"], known_runs=found["known_runs"],
         visible=-math.expm1(-narrowest),
         more_runs=_more_runs(found, margin, level) if verdict == "undecided" else None,
@@ -567,7 +623,7 @@ def _past_deviations(past: Matrix, spread: RunSpread, span: int) -> Values:
 
 
 def _find_lost(
-    unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str
+    unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str, tests: Mapping[str, str]
 ) -> tuple[list[tuple[Subject, str]], list[str]]:
     """Return the subjects that lost their speed in the newest run, with the reason, and remarks on what was left out.
 
@@ -583,7 +639,7 @@ def _find_lost(
     lost: list[tuple[Subject, str]] = []
     skipped: Counter[str] = Counter()
     for row in missing:
-        subject = _subject_of_case(row)
+        subject = _subject_of_case(row, tests)
         if subject.key not in before:
             continue
         if row["outcome"] in OUT_OF_REACH:

@@ -6,7 +6,7 @@ import glob
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from accelbench.errors import BadInput
 from accelbench.history.index import load_history
 from accelbench.history.observations import History, describe_runs, observe
 from accelbench.locations import local_path
-from accelbench.results.load import Result
+from accelbench.results.load import Result, number_of
 from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import plural
@@ -75,9 +75,10 @@ def _select_part(part: str, history: History) -> tuple[History, list[str]]:
         if part.startswith(_MACHINE):
             return history, _select_machine(part.removeprefix(_MACHINE), runs)
         if _NUMBER.fullmatch(part):
-            return history, [_select_number(part, runs)]
+            return history, [_select_number(part, history)]
         if found := _select_name(part, runs):
             return history, found
+        _refuse_unreadable(part, history)
     return _select_files(part, history)
 
 
@@ -98,14 +99,25 @@ def _select_machine(name: str, runs: pd.DataFrame) -> list[str]:
     return runs.loc[runs["machine"] == fitting[0], "run"].tolist()
 
 
-def _select_number(part: str, runs: pd.DataFrame) -> str:
+def _select_number(part: str, history: History) -> str:
+    runs = history.runs
     found = runs.loc[runs["number"] == int(part), "run"].tolist()
     if not found:
+        _refuse_unreadable(part, history)
         numbers = runs.loc[runs["number"] > 0, "number"]
         raise BadInput(f"{part}: no run has this number; {_describe_numbers(numbers)}")
     if len(found) > 1:
         raise BadInput(f"{part}: {len(found)} runs have this number; give one of {_list_names(found)}")
     return str(found[0])
+
+
+def _refuse_unreadable(part: str, history: History) -> None:
+    """Raise why the run of a number or a name cannot be read, if its file is there."""
+    number = int(part) if _NUMBER.fullmatch(part) else 0
+    for name, error in history.unreadable_files.items():
+        file = PurePosixPath(name)
+        if part in (file.stem, str(file.with_suffix(""))) or number_of(file) == number > 0:
+            raise BadInput(f"{printable(part)}: its file cannot be used: {error}")
 
 
 def _describe_numbers(numbers: pd.Series) -> str:
@@ -186,6 +198,7 @@ def _join(history: History, found: History, names: dict[str, str]) -> History:
         unmeasured=history.unmeasured,
         remarks=tuple(dict.fromkeys((*history.remarks, *found.remarks))),
         unreadable=tuple(unreadable.values()),
+        unreadable_files=history.unreadable_files,
     )
 
 

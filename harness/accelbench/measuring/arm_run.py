@@ -196,9 +196,9 @@ class ArmRun:
         smaller_ran = any(arm_run.ok for arm_run in self.smaller)
         if not is_out_of_memory and framework.is_too_large(error, smaller_ran=smaller_ran):
             return "unavailable", reason("arrays-too-large", **message)
-        place = place_of(error)
-        said = _without_empty(message) | ({"place": place} if place else {})
-        return "out-of-memory" if is_out_of_memory else "failed", reason("error-at" if place else "error", **said)
+        said, place = _without_empty(message), place_of(error)
+        why = reason("error-at", **said, place=place) if place else reason("error", **said)
+        return "out-of-memory" if is_out_of_memory else "failed", why
 
     def keep(self, referee: Referee, place: int, levels: Sequence[Levels]) -> None:
         """Keep the referee's measurements of the arm at this place; ``levels`` are those of all its arms."""

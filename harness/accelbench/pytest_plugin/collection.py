@@ -65,8 +65,14 @@ def techniques_of_test(node: Any) -> tuple[Technique, ...]:
     """Return the techniques that a test switches, in the order in which the decorators are written.
 
     Raises:
-        BadInput: a technique is unknown or has the name of a fixture, or the marks cannot be combined.
+        BadInput: a technique or its framework is unknown, a technique has the name of a fixture, the marks cannot be
+            combined, or the test does not take ``measure``.
     """
+    if "measure" not in node.fixturenames and not _is_skipped(node):
+        raise BadInput(
+            f"{node.nodeid}: switches techniques and does not take measure, so nothing would be measured; take measure "
+            "as an argument and call it, as in measure('cnn-train')"
+        )
     factorial = node.get_closest_marker(FACTORIAL) is not None
     techniques = _techniques_of_factorial(node) if factorial else _techniques_of_toggles(node)
     if taken := sorted(FIXTURES.intersection(each.name for each in techniques)):
@@ -86,7 +92,7 @@ def _techniques_of_toggles(node: Any) -> tuple[Technique, ...]:
         raise BadInput(
             f"{node.nodeid}: toggles techniques of {' and '.join(frameworks)}; a trial runs in one framework"
         )
-    return tuple(find_technique(mark["framework"], mark["technique"]) for mark in marks)
+    return tuple(_find_technique(node, mark["framework"], mark["technique"]) for mark in marks)
 
 
 def _techniques_of_factorial(node: Any) -> tuple[Technique, ...]:
@@ -98,7 +104,24 @@ def _techniques_of_factorial(node: Any) -> tuple[Technique, ...]:
         )
     if node.get_closest_marker(TOGGLES) is not None:
         raise BadInput(f"{node.nodeid}: a factorial has all techniques that it switches; leave out @toggles")
-    return tuple(find_technique(mark["framework"], name) for name in mark["on"])
+    return tuple(_find_technique(node, mark["framework"], name) for name in mark["on"])
+
+
+def _find_technique(node: Any, framework: str, name: str) -> Technique:
+    """Return a technique that a test switches.
+
+    Raises:
+        BadInput: it is not declared, or it is declared for something that is no framework; the message names the test.
+    """
+    from accelbench.frameworks.protocol import FRAMEWORKS  # here, since it loads NumPy, which few sessions need
+
+    found = find_technique(framework, name, who=node.nodeid)
+    if framework not in FRAMEWORKS:
+        raise BadInput(
+            f"{node.nodeid}: technique {name} is declared for {framework!r:.80} ({found.place}), which is no "
+            f"framework; expected one of: {', '.join(FRAMEWORKS)}"
+        )
+    return found
 
 
 def parametrize(metafunc: pytest.Metafunc, techniques: Sequence[Technique], host: Host) -> ToggledTest:
@@ -209,10 +232,14 @@ def arm_of(item: pytest.Item, techniques: Iterable[Technique]) -> Levels:
 
 
 def _will_measure(item: pytest.Item) -> bool:
-    skipped = item.get_closest_marker("skip") is not None or any(
-        mark.args and not isinstance(mark.args[0], str) and bool(mark.args[0]) for mark in item.iter_markers("skipif")
+    return "measure" in getattr(item, "fixturenames", ()) and not _is_skipped(item)
+
+
+def _is_skipped(node: Any) -> bool:
+    """Return whether a mark skips a test, as far as that is known before it runs."""
+    return node.get_closest_marker("skip") is not None or any(
+        mark.args and not isinstance(mark.args[0], str) and bool(mark.args[0]) for mark in node.iter_markers("skipif")
     )
-    return "measure" in getattr(item, "fixturenames", ()) and not skipped
 
 
 def function_id(item: pytest.Item) -> str:

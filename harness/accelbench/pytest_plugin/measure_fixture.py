@@ -108,9 +108,7 @@ def measure_arm(
         measured, place = session.measure(item, workload, keywords)
     except Exception as error:
         if clock is None or not clock.is_loaded:
-            _replay_nothing(benchmark, clock or ReplayClock())
-            if not session.visits:
-                session.storage.leave_out(benchmark.stats)
+            _leave_unused(session, benchmark, clock or ReplayClock())
         if isinstance(error, BadInput):
             session.usage_errors.append(error)
         if isinstance(error, Unavailable):
@@ -132,6 +130,19 @@ def measure_arm(
     return arm
 
 
+def require_measured(session: Session, item: pytest.Item, clock: ReplayClock) -> None:
+    """Fail a test of a trial that has passed without a call of ``measure``."""
+    __tracebackhide__ = True
+    if clock.is_loaded or session.is_planning:
+        return
+    _leave_unused(session, item.funcargs["benchmark"], clock)  # type: ignore[attr-defined]  # a function has them
+    error = BadInput(
+        "the test takes measure and does not call it, so nothing was measured; call it, as in measure('cnn-train')"
+    )
+    session.usage_errors.append(error)
+    raise pytest.fail.Exception(str(error), pytrace=False)
+
+
 def _replay(benchmark: Any, clock: ReplayClock, arm: ArmRecord, samples_s: tuple[float, ...]) -> None:
     """Replay an arm's blocks as rounds of one call. In a rehearsal an arm has no blocks and gets one round.
 
@@ -145,6 +156,13 @@ def _replay(benchmark: Any, clock: ReplayClock, arm: ArmRecord, samples_s: tuple
 
 class _NoSamplesError(AccelbenchError):
     """An arm has no samples to replay."""
+
+
+def _leave_unused(session: Session, benchmark: Any, clock: ReplayClock) -> None:
+    """Keep pytest-benchmark from warning that a failed test did not use its fixture, and from saving an empty run."""
+    _replay_nothing(benchmark, clock)
+    if not session.visits:
+        session.storage.leave_out(benchmark.stats)
 
 
 def _replay_nothing(benchmark: Any, clock: ReplayClock) -> None:

@@ -22,7 +22,13 @@ from accelbench.pytest_plugin.collection import (
     techniques_of_test,
 )
 from accelbench.pytest_plugin.markers import FACTORIAL, TOGGLES, uses_accelbench
-from accelbench.pytest_plugin.measure_fixture import ReplayClock, install_clock, measure_arm, plan_requests
+from accelbench.pytest_plugin.measure_fixture import (
+    ReplayClock,
+    install_clock,
+    measure_arm,
+    plan_requests,
+    require_measured,
+)
 from accelbench.pytest_plugin.options import Options, RunConfig, add_options, count_images, image_lines, read_options
 from accelbench.pytest_plugin.session import UNFINISHED_STATUS, Session
 from accelbench.pytest_plugin.storage import HOST, Storage, keeps_results, without_readings
@@ -197,9 +203,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Refuse a test that calls pytest-benchmark's fixture, which replays what was measured, besides ``measure``."""
+    """Refuse a test that calls pytest-benchmark's fixture besides ``measure``, and one that calls neither."""
     try:
-        return (yield)
+        result = yield
+        if CLOCK in item.stash:
+            require_measured(item.config.stash[SESSION], item, item.stash[CLOCK])
+        return result
     except FixtureAlreadyUsed:
         if CLOCK not in item.stash:
             raise
@@ -295,7 +304,7 @@ def pytest_terminal_summary(
             rehearsed, verbose = session.config.rehearse, config.get_verbosity() > 0
             for line in summary_lines(records, judging, width=width, rehearsed=rehearsed, verbose=verbose):
                 terminalreporter.write_line(line.text, **({line.style: True} if line.style else {}))
-            terminalreporter.write_line(spending_line(session.spending.total()))
+            terminalreporter.write_line(spending_line(session.saved_spent_s or session.spending.total()))
         for closing in storage.closing_lines():
             terminalreporter.write_line(closing, red=bool(storage.failure))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from _pytest.outcomes import OutcomeException
 
 from accelbench.core import (
     AS_IS,
@@ -119,6 +120,7 @@ class Session:
         self.storage = storage
         self.time_slice = TimeSlice(config.time_limit_s)
         self.spending = TimeLedger()
+        self.saved_spent_s: dict[str, float] = {}
         self.tests: dict[str, ToggledTest] = {}  # by the node id of the test function
         self.refusals: dict[str, BadInput] = {}  # of test functions that cannot be parametrised, likewise
         self.trials: dict[str, TrialSpec] = {}  # by the node id of each of its tests
@@ -224,6 +226,8 @@ class Session:
         for name, level in request.fixed.items():
             technique = find_technique(trial.framework, name)
             _require_level(technique, level, self.host_for([technique]))
+        if trial.id not in self.requests:
+            _refuse_options_set_twice(trial, request)
         first = self.requests.setdefault(trial.id, request)
         if request.case != first.case:
             raise BadInput(
@@ -323,6 +327,7 @@ class Session:
         """Return everything measured so far, as it is stored."""
         from accelbench.schema import environment
 
+        self.saved_spent_s = round_seconds(sum_seconds([self.spending.total(), self._resumed_spent_s]))
         identity = this_machine()
         resumed = self.journal.configuration if self.journal else {}
         configuration = environment.configuration() | self.pool.configuration() | resumed
@@ -334,7 +339,7 @@ class Session:
             settings=self.config.settings,
             trials=self.records,
             interrupted=interrupted,
-            spent_s=round_seconds(sum_seconds([self.spending.total(), self._resumed_spent_s])),
+            spent_s=self.saved_spent_s,
             ceilings=self.pool.ceilings.on_file() if has_rates else [],
         )
 
@@ -431,6 +436,51 @@ def parse_request(
     for what in ("name", "unit", "summary"):
         plain_name(getattr(found, what), f"the workload's {what}")
     return MeasureRequest(workload=found, fixed=fixed, problem=problem)
+
+
+def _refuse_options_set_twice(trial: TrialSpec, request: MeasureRequest) -> None:
+    """Refuse an option that a test gives to the workload although a technique of the user's own sets it.
+
+    accelbench's own techniques are not asked, since they may import a framework.
+
+    Raises:
+        BadInput: there is such an option.
+    """
+    if not request.problem:
+        return
+    for technique, level in _applied(trial, request):
+        if is_user_code(technique.apply) and (twice := sorted(_options_set(technique, level) & request.problem.keys())):
+            option = twice[0]
+            raise BadInput(
+                f"measure was given {option}={request.problem[option]!r}, and technique {technique.name} at level "
+                f"{level} sets {option}, too; leave {option} out of the call, or switch another technique"
+            )
+
+
+def _applied(trial: TrialSpec, request: MeasureRequest) -> Iterator[tuple[Technique, str]]:
+    """Yield each technique of a trial with each level at which an arm has it, and those that a ladder consists of."""
+    for technique in trial.techniques:
+        if isinstance(technique, Ladder):
+            for name, level in [*technique.start.items(), *technique.steps.values()]:
+                yield find_technique(trial.framework, name), level
+        else:
+            for level in dict.fromkeys(arm[technique.name] for arm in trial.arms):
+                yield technique, level
+    for name, level in request.fixed.items():
+        yield find_technique(trial.framework, name), level
+
+
+def _options_set(technique: Technique, level: str) -> set[str]:
+    """Return the options of the workload that a technique sets at a level; it is applied until it builds."""
+    options: set[str] = set()
+
+    def build(**given: Any) -> NoReturn:
+        options.update(given)
+        raise Unavailable("only the options are asked for")
+
+    with suppress(Exception, SystemExit, OutcomeException):  # its arm reports what a technique raises
+        technique.apply(build, level)
+    return options
 
 
 def techniques_to_send(techniques: Sequence[Technique]) -> tuple[Technique, ...]:

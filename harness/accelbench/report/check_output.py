@@ -12,13 +12,12 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from accelbench import units
-from accelbench.history.policy import Subject
 from accelbench.history.regression_check import RegressionCheck, SubjectVerdict, Verdict
 from accelbench.schema.safe_json import printable
-from accelbench.text import format_case
 
 _GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "accepted": "✓", "undecided": "?", "same": "="}
 _CHANGED: tuple[Verdict, ...] = ("lost", "slower", "faster", "accepted")
+_MAX_DIGITS = 7  # of a percentage
 _MAX_LISTED = 20  # findings of one verdict that are listed one by one
 
 
@@ -33,7 +32,7 @@ def format_check(check: RegressionCheck, kind: str, *, strict: bool = False) -> 
 
 def describe_finding(finding: SubjectVerdict) -> str:
     """Return what was checked and the result, as one line."""
-    return f"{_describe_subject(finding.subject)}: {_describe_result(finding)}"
+    return f"{finding.subject.name}: {_describe_result(finding)}"
 
 
 def _as_text(check: RegressionCheck) -> str:
@@ -76,9 +75,7 @@ def _as_markdown(check: RegressionCheck) -> str:
     comment = Content(
         title=f"{units.plural(len(check.regressions), 'regression')}" if check.regressions else "No regression",
         headline=_headline(check),
-        rows=[
-            (_GLYPHS[each.verdict], _describe_subject(each.subject), _describe_result(each)) for each in found[:most]
-        ],
+        rows=[(_GLYPHS[each.verdict], each.subject.name, _describe_result(each)) for each in found[:most]],
         more=f"{units.count(len(found) - most)} more are not listed here." if len(found) > most else "",
         sentences=[*_explain_undecided(check), *check.remarks],
     )
@@ -115,7 +112,7 @@ def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
     counts = {"failure": 0, "skipped": 0}
     outcomes = {"lost": "failure", "slower": "failure", "undecided": "failure" if strict else "skipped"}
     for finding in check.findings:
-        name = printable(f"{_describe_subject(finding.subject)} [{finding.subject.key}]")
+        name = printable(f"{finding.subject.name} [{finding.subject.key}]")
         case = ET.SubElement(suite, "testcase", classname=f"accelbench.{finding.subject.kind}", name=name)
         if outcome := outcomes.get(finding.verdict):
             counts[outcome] += 1
@@ -135,17 +132,6 @@ def _headline(check: RegressionCheck) -> str:
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _GLYPHS if counts[verdict])
     runs = f"{units.plural(check.compared_with, 'run')} of this machine and size"
     return f"{check.run} after {runs}: {listed or 'nothing to compare'}"
-
-
-def _describe_subject(subject: Subject) -> str:
-    """Return what was checked, such as ``amp bf16 against amp fp32 on resnet50-train (torch)``."""
-    if subject.kind == "machine":
-        return f"machine {subject.key}"
-    where = f"{subject.workload} ({format_case(problem=subject.held, framework=subject.framework)})"
-    if subject.kind == "workload":
-        return f"times of {where}"
-    against = f" against {subject.against}" if subject.against else ""
-    return f"{subject.level}{against} on {where}"
 
 
 def _describe_result(finding: SubjectVerdict) -> str:
@@ -173,16 +159,19 @@ def _describe_changed(finding: SubjectVerdict) -> str:
 
 def _describe_change(finding: SubjectVerdict) -> str:
     ratio = units.ratio(finding.ratio, finding.low, finding.high)
+    is_beyond = finding.accepted_ratio != 1
     if finding.subject.kind != "technique":
-        return f"{ratio} as fast as before"
-    return f"speedup {units.speedup(finding.before)} → {units.speedup(finding.now)}, which is {ratio} of what it was"
+        return f"{ratio} as fast as {'accepted' if is_beyond else 'before'}"
+    accepted = units.speedup(finding.before * finding.accepted_ratio)
+    reference = f"the {accepted} that is accepted" if is_beyond else "what it was"
+    return f"speedup {units.speedup(finding.before)} → {units.speedup(finding.now)}, which is {ratio} of {reference}"
 
 
 def _explain_undecided(check: RegressionCheck) -> list[str]:
     """Return why findings are undecided and how many runs would decide them, one sentence per reason."""
     sentences = []
     for findings, why in _reasons(check.of("undecided")):
-        first = _describe_subject(findings[0].subject)
+        first = findings[0].subject.name
         named = f"{units.count(len(findings))} comparisons, such as {first}" if len(findings) > 1 else first
         sentences.append(f"undecided: {named}: {why}")
     more = len(sentences) - _MAX_LISTED
@@ -198,13 +187,21 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
         yield few, f"{_format_range(known, 'earlier run')} {are} too few; {_runs_needed(few)}"
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
-        seen = units.percent(median(each.visible for each in scattered))
+        seen = _percent_above(*(median(each) for each in zip(*((f.visible, f.margin) for f in scattered), strict=True)))
         shown = f"one of {seen} would show" + (" in half of them" if len(scattered) > 1 else "")
         spread = "the runs spread too much to show a change of the size that matters"
         yield scattered, f"{spread} ({shown}); {_runs_needed(scattered)}"
     for each in undecided:
         if each.visible <= each.margin:
             yield [each], f"may have changed ({_describe_change(each)}), but not beyond chance; {_runs_needed([each])}"
+
+
+def _percent_above(share: float, smaller: float) -> str:
+    """Return a share as a percentage, with as many digits as tell it from a smaller one."""
+    digits = 2
+    while digits < _MAX_DIGITS and float(f"{share:.{digits - 1}e}") <= float(f"{smaller:.{digits - 1}e}"):
+        digits += 1
+    return f"{units.significant(100 * share, digits)} %"
 
 
 def _runs_needed(findings: Sequence[SubjectVerdict]) -> str:

@@ -65,9 +65,10 @@ class TechniqueGroup:
 
     @property
     def counted(self) -> str:
-        """How many techniques have which verdict, such as ``▲ 3 ▼ 1 – 2``."""
+        """How many techniques have which best verdict, such as ``6 techniques: ▲ 3 ▼ 1 – 2``."""
         counts = {verdict: sum(row.verdict == verdict for row in self.rows) for verdict in (*GLYPHS, "")}
-        return " ".join(f"{GLYPHS.get(verdict, '–')} {count}" for verdict, count in counts.items() if count)
+        each = " ".join(f"{GLYPHS.get(verdict, '–')} {count}" for verdict, count in counts.items() if count)
+        return f"{units.plural(len(self.rows), 'technique')}: {each}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +181,8 @@ def _marks(effects: Sequence[Row], axis: Scale) -> list[EffectMark]:
 
 
 def _settings_of(row: Row) -> str:
-    return ", ".join(f"{name} {value}" for name, value in {**row["problem"], **row["fixed"]}.items())
+    options = (f"{name} {value}" for name, value in {**row["problem"], **row["fixed"]}.items())
+    return ", ".join(filter(None, (*options, row["test_name"])))
 
 
 def _columns(groups: list[TechniqueGroup]) -> list[list[TechniqueGroup]]:

@@ -26,9 +26,9 @@ from accelbench.report.statements import (
 from accelbench.report.tables import tabulate_effects, tabulate_trial
 from accelbench.report.verdicts import count_comparisons
 from accelbench.results import Findings, LevelSweep, SizeSweep
-from accelbench.results.arm_table import Row, group_by_technique
+from accelbench.results.arm_table import Row, group_by_technique, label_case
 from accelbench.schema.result import Effect, Run, TrialRecord
-from accelbench.text import cross, format_case, format_levels, format_place, format_test_id, hyphenate
+from accelbench.text import cross, format_levels, format_place, format_test_id, hyphenate, name_tests
 
 _BEST = 3  # techniques that pay on a workload; all of its effects stand in its trials
 
@@ -159,7 +159,16 @@ def _best(rows: Sequence[Row], anchors: Anchors, around: Circumstances) -> list[
 
 def _link_trials(trials: Sequence[TrialRecord], anchors: Anchors) -> list[tuple[str, str]]:
     """Return the anchors and names of trials; trials of one technique are named by the options in which they differ."""
-    rows = [{"workload": cross(trial.techniques), "problem": trial.problem, "fixed": trial.fixed} for trial in trials]
+    names = name_tests(trials)
+    rows = [
+        {
+            "workload": cross(trial.techniques),
+            "problem": trial.problem,
+            "fixed": trial.fixed,
+            "test_name": names.get(trial.id, ""),
+        }
+        for trial in trials
+    ]
     places = Places.of(rows)
     return [(anchors.trial(trial.id), places.name(row)) for trial, row in zip(trials, rows, strict=True)]
 
@@ -185,7 +194,7 @@ def _section(trial: TrialRecord, arms: list[Row], run: Run, anchors: Anchors, no
         anchor=anchors.trial(trial.id),
         record=trial,
         title=f"{cross(trial.techniques)} on {trial.workload}",
-        held=format_case(trial.framework, problem=trial.problem, fixed=trial.fixed),
+        held=label_case(arms[0], trial.framework),
         verdict=verdict,
         best=best,
         measured=tabulate_trial(arms),

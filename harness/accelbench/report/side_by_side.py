@@ -21,10 +21,10 @@ from accelbench.report.figures.shifts import draw_shifts
 from accelbench.report.labels import Anchors, format_taken, unique_labels
 from accelbench.report.machine import describe_machine
 from accelbench.results import Result
-from accelbench.results.arm_table import Row
+from accelbench.results.arm_table import Row, label_case
 from accelbench.results.findings import Findings
 from accelbench.schema.environment_difference import describe_field, differing_facts, facts_of_run
-from accelbench.text import format_case, join_names, list_some
+from accelbench.text import join_names, list_some
 
 _MAX_NAMED = 3  # in a sentence; the table lists all
 _ABSENT = "not in this run"
@@ -65,8 +65,7 @@ class EffectInRuns:
     @property
     def held(self) -> str:
         """The case on which it was measured."""
-        row = self.first
-        return format_case(problem=row["problem"], fixed=row["fixed"], framework=row["framework"])
+        return label_case(self.first, framework=self.first["framework"])
 
     @property
     def cells(self) -> list[EffectCell]:

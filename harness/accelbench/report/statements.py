@@ -9,12 +9,12 @@ from typing import Any
 
 from accelbench import price, units
 from accelbench.certainty import LONGEST_S, rank, times_the_pairs, what_would_decide
-from accelbench.results.arm_table import Row, group_by_technique
+from accelbench.results.arm_table import Row, group_by_technique, label_case
 from accelbench.results.tradeoffs import break_even, noise_of
 from accelbench.schema.reasons import Reason, describe, kind_of
 from accelbench.schema.result import PYTHON_LOOPS, Run
 from accelbench.schema.verdict import possible_verdicts
-from accelbench.text import format_baseline, format_levels, format_place, join_names
+from accelbench.text import format_baseline, format_place, join_names
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Places:
         """Return an effect's place with a text on it: ``matmul (elements 10,000; 1.91×)``."""
         differing = self.differing[row["workload"]]
         options = {name: value for name, value in _case_levels(row).items() if name in differing}
-        return format_place(row["workload"], "; ".join(filter(None, (format_levels(options), said))))
+        where = label_case(row, problem=options, fixed="")
+        return format_place(row["workload"], "; ".join(filter(None, (where, said))))
 
 
 def format_own_level(row: Row) -> str:
@@ -103,11 +104,16 @@ def _name_group(alike: Sequence[tuple[Row, str, Reason | None]]) -> Group:
 
 
 def _name_arms(rows: list[dict[str, Any]]) -> str:
-    """Return the first few levels, workloads and frameworks of these arms."""
+    """Return the first few levels, workloads and frameworks of these arms; a few arms of different cases one by one."""
+    arms = {row["level"]: set[str]() for row in rows}
+    for row in rows:
+        arms[row["level"]].add(label_case(row, row["workload"], framework=row["framework"]))
+    if len({frozenset(cases) for cases in arms.values()}) > 1 and sum(map(len, arms.values())) <= _NAMED + 1:
+        return join_names([f"{level} ({case})" for level, cases in arms.items() for case in sorted(cases)])
     levels, workloads, frameworks = (
         list_names([row[name] for row in rows], most=_NAMED) for name in ("level", "workload", "framework")
     )
-    return f"{levels} on {workloads} ({frameworks})"
+    return f"{levels}{',' if levels.endswith(' on') else ''} on {workloads} ({frameworks})"
 
 
 _NOT_FASTER = {"slower": "never", "same": "no difference", "undecided": "undecided"}

@@ -16,13 +16,13 @@ from accelbench.report.render import Content, render_template
 from accelbench.report.statements import Circumstances, choose_surest, circumstances, describe_price
 from accelbench.report.verdicts import GLYPHS, count_comparisons
 from accelbench.results import Findings, Result
-from accelbench.results.arm_table import Row, rows_of
+from accelbench.results.arm_table import Row, label_case, rows_of
 from accelbench.results.certificates import MachineCertificates
 from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
 from accelbench.schema.run_explanation import list_predictions, list_reasons
 from accelbench.schema.verdict import DOUBTFUL
-from accelbench.text import format_baseline, format_case, format_place, join_sentences
+from accelbench.text import format_baseline, format_place, join_sentences, name_tests
 
 if TYPE_CHECKING:
     from accelbench.report.history_section import HistorySection
@@ -94,9 +94,10 @@ def _summarize_reasons(findings: Findings) -> list[str]:
     explanation = findings.result.explanation
     if explanation is None:
         return []
+    tests = name_tests(findings.run.trials)
     reasons, predictions = list_reasons(explanation, findings.run), list_predictions(explanation, findings.run)
     sentences = [
-        f"{name_effect(found)}: {state_effect(found)}. {join_sentences(explained.sentences[:_MOST_SENTENCES])}"
+        f"{name_effect(found, tests)}: {state_effect(found)}. {join_sentences(explained.sentences[:_MOST_SENTENCES])}"
         for explained, found in reasons[:_MOST_REASONS]
     ]
     return [*sentences, *([count_predictions(predictions)] if predictions else [])]
@@ -132,12 +133,11 @@ def _recipe(row: Row) -> Content:
 
 
 def _cells(row: Row) -> list[str]:
-    case = format_case(problem=row["problem"], fixed=row["fixed"])
     return [
         GLYPHS[row["verdict"]],
         row["level"],
         format_baseline(row["baseline_levels"], named=False),
-        format_place(row["workload"], row["framework"], case),
+        format_place(row["workload"], row["framework"], label_case(row)),
         _ratio(row, "speedup") + (f" {DOUBTFUL}" if row["flags"] or row["baseline_flags"] else ""),
         describe_price(row),
     ]

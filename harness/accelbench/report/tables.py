@@ -13,8 +13,8 @@ from accelbench import units
 from accelbench.report.labels import Anchors
 from accelbench.report.statements import format_break_even
 from accelbench.report.verdicts import GLYPHS
-from accelbench.results.arm_table import Row
-from accelbench.text import format_baseline, format_case, format_levels, join_names
+from accelbench.results.arm_table import Row, label_case
+from accelbench.text import format_baseline, format_levels, join_names
 
 # By what verdicts are sorted: from what pays to what slows down; without one comes last.
 _STRENGTHS = {"faster": 3.0, "same": 2.0, "undecided": 1.0, "slower": 0.0}
@@ -118,7 +118,7 @@ def read_text(name: str) -> Callable[[Row], str]:
 
 
 def _case_label(row: Row) -> str:
-    return format_case(row["framework"], problem=row["problem"], fixed=row["fixed"])
+    return label_case(row, row["framework"])
 
 
 def _against(row: Row) -> str:

@@ -11,11 +11,13 @@ from accelbench.explained_run import (
     MEANING,
     Explained,
     Predicted,
+    Tests,
     count_predictions,
     format_bound,
     is_surpassed,
     list_change_cells,
     list_gaps,
+    name_case,
     name_effect,
     state_effect,
     write_paragraph,
@@ -27,7 +29,7 @@ from accelbench.report.tables import Column, Table, plain_table, read_number, re
 from accelbench.results import Findings
 from accelbench.schema.environment_difference import compare_environments, facts_of_run, possible_causes, summarize
 from accelbench.schema.run_explanation import RunExplanation, list_predictions, list_reasons
-from accelbench.text import cross, format_case, format_levels
+from accelbench.text import cross, format_levels, name_tests
 from accelbench.units import percent, plural, ratio
 
 _FIRST = 6  # reasons that are listed at once; the others are folded
@@ -92,27 +94,29 @@ class WhySection:
 
 
 def explain_effects(findings: Findings, anchors: Anchors) -> WhySection | None:
-    """Return what the explanation kept beside a run says; None if there is none."""
+    """Return what the explanation kept beside a run says; None if there is none, or if it says nothing."""
     run, explanation = findings.run, findings.result.explanation
     if explanation is None:
         return None
     predictions, reasons = list_predictions(explanation, run), list_reasons(explanation, run)
-    if not predictions and not reasons:
+    gaps = [*list_gaps(explanation)]
+    if not predictions and not reasons and not gaps:
         return None
-    figure = draw_predictions(predictions, anchors.section("predictions"))
+    tests = name_tests(run.trials)
+    figure = draw_predictions(predictions, anchors.section("predictions"), tests)
     return WhySection(
-        reasons=[_make_reason(pair, anchors, place) for place, pair in enumerate(reasons, start=1)],
+        reasons=[_make_reason(pair, anchors, place, tests) for place, pair in enumerate(reasons, start=1)],
         predicted=count_predictions(predictions) if predictions else "",
         meaning=MEANING,
-        predictions=_tabulate(predictions),
+        predictions=_tabulate(predictions, tests),
         figures=[figure] if figure else [],
-        gaps=[*list_gaps(explanation), *_describe_changes(findings, explanation)],
+        gaps=[*gaps, *_describe_changes(findings, explanation)],
     )
 
 
-def _make_reason(pair: Explained, anchors: Anchors, place: int) -> EffectReason:
+def _make_reason(pair: Explained, anchors: Anchors, place: int, tests: Tests) -> EffectReason:
     explained, found = pair
-    name = name_effect(found)
+    name = name_effect(found, tests)
     return EffectReason(
         anchor=anchors.section(f"why-{place}-{slug(name)}"),
         trial=found.trial.id,
@@ -125,16 +129,14 @@ def _make_reason(pair: Explained, anchors: Anchors, place: int) -> EffectReason:
     )
 
 
-def _tabulate(predictions: Sequence[Predicted]) -> Table:
+def _tabulate(predictions: Sequence[Predicted], tests: Tests) -> Table:
     rows = []
     for predicted, found in predictions:
         trial, effect = found.trial, found.effect
         rows.append(
             {
                 "trial": trial.id,
-                "workload": format_case(
-                    workload=trial.workload, problem=trial.problem, fixed=trial.fixed, framework=trial.framework
-                ),
+                "workload": name_case(found, tests, trial.framework),
                 "technique": format_levels(predicted.levels),
                 "touches": predicted.touches,
                 "share": percent(predicted.share),

@@ -10,7 +10,7 @@ import pandas as pd
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
 from accelbench.results.load import Result
 from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord, join_groups
-from accelbench.text import cross, format_baseline, format_levels
+from accelbench.text import cross, format_baseline, format_case, format_levels, name_tests
 from accelbench.units import plural
 
 Row = dict[str, Any]
@@ -45,7 +45,8 @@ def tabulate_arms(results: Iterable[Result], *, brief: bool = False) -> pd.DataF
     ``q3_s_per_iteration``. ``device_share`` is for what share of the time the device worked, by its own clock.
     ``recipe`` holds the lines of code that a user writes to have the arm, ``aliases`` are what else people call its
     techniques, ``group`` is the heading under which reports show them. ``kinds`` maps the trial's techniques to their
-    kinds; ``ablation`` is true of an arm that only takes a part of the work away.
+    kinds; ``ablation`` is true of an arm that only takes a part of the work away. ``test_name`` names the test where
+    another trial of the run measures the same, and is empty elsewhere.
     """
     rows = _brief_rows if brief else _rows
     frame = pd.DataFrame([row for result in results for row in rows(result)])
@@ -88,7 +89,20 @@ def without(levels: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {other: level for other, level in levels.items() if other != name}
 
 
+def label_case(row: Row | pd.Series[Any], *parts: str, **levels: Any) -> str:
+    """Return the label of a row's case, as `format_case` writes it: what tells it from others of its workload.
+
+    Args:
+        row: an arm, as in `tabulate_arms`.
+        parts: what the label begins with, such as a technique's level.
+        levels: the parts of the label that differ from the row's, or that it has as well, such as the ``framework``.
+    """
+    of_row = {"problem": row["problem"], "fixed": row["fixed"], "test": row["test_name"]}
+    return format_case(*parts, **(of_row | levels))
+
+
 def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    names = name_tests(result.run.trials)
     for trial in result.run.trials:
         baseline = trial.arms[0]
         compared: dict[MemoryKind, Row] = {}
@@ -98,6 +112,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
             "taken": result.taken,
             "machine": result.run.machine,
             **_trial(trial),
+            "test_name": names.get(trial.id, ""),
         }
         for position, arm in enumerate(trial.arms):
             kind = memory_kind(arm.price or Price(), baseline.price or Price())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from accelbench import units
 from accelbench.results.arm_table import without
 from accelbench.schema.result import ArmRecord, Effect, Run, TrialRecord
-from accelbench.text import format_levels, format_place
+from accelbench.text import format_case, format_place, name_tests
 
 NOTHING_OFF, DECODED, RESIDENT = "none", "decoded", "resident"
 CAUSES = {
@@ -72,11 +72,17 @@ class _Burden:
 
 def bottlenecks(run: Run) -> list[Bottleneck]:
     """Return what holds training back in every trial of a run that takes burdens off."""
-    return [found for trial in run.trials if (found := bottleneck(trial)) is not None]
+    names = name_tests(run.trials)
+    return [found for trial in run.trials if (found := bottleneck(trial, names.get(trial.id, ""))) is not None]
 
 
-def bottleneck(trial: TrialRecord) -> Bottleneck | None:
-    """Return what holds a workload back; None where the trial takes no burdens off, or its baseline has no speed."""
+def bottleneck(trial: TrialRecord, test: str = "") -> Bottleneck | None:
+    """Return what holds a workload back; None where the trial takes no burdens off, or its baseline has no speed.
+
+    Args:
+        trial: one trial of a run.
+        test: name of its test, where another trial measures the same.
+    """
     baseline = trial.arms[0]
     ablations = [name for name, kind in trial.kinds.items() if kind == "ablation"]
     name = next((name for name in ablations if baseline.levels.get(name) == NOTHING_OFF), None)
@@ -91,7 +97,9 @@ def bottleneck(trial: TrialRecord) -> Bottleneck | None:
     missing = [level for level in CAUSES if level not in effects]
     if RESIDENT in alike and alike[RESIDENT].outcome == "unavailable":
         missing.remove(RESIDENT)  # where host and device are one, nothing is sent
-    place = format_place(trial.workload, trial.framework, format_levels(trial.problem), format_levels(trial.fixed))
+    place = format_place(
+        trial.workload, format_case(trial.framework, problem=trial.problem, fixed=trial.fixed, test=test)
+    )
     causes, sentence = _describe_causes(place, list(_burdens(effects, trial.unit)), missing)
     return Bottleneck(
         trial=trial.id,

@@ -12,8 +12,8 @@ import pandas as pd
 
 from accelbench import units
 from accelbench.attribution import MIN_STRETCHES, Attribution, FactorialEffect, combine, fit, is_full
-from accelbench.results.arm_table import without
-from accelbench.text import cross, format_case, format_levels, format_place, hyphenate
+from accelbench.results.arm_table import label_case, without
+from accelbench.text import cross, format_levels, format_place, hyphenate
 
 _RUNG_PREFIX = "+"  # begins the name of a level that adds to the level before it
 _MOST_SHARES = 3  # of ceilings: memory, matrix rate and link
@@ -24,13 +24,15 @@ _FURTHEST = 50.0  # log ratios beyond this are no measurements
 class Combination:
     """Techniques that one trial measured in combination, and the case on which it did.
 
-    ``held`` names the problem and what all arms have in common.
+    ``held`` names the problem and what all arms have in common, and the test where another one measures the same.
+    ``options`` does so without the test.
     """
 
     trial: str
     workload: str
     framework: str
     held: str
+    options: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +133,7 @@ class AttributedBundle(Combination):
     @property
     def sentence(self) -> str:
         """What the bundle consists of, and on which workload."""
-        return f"{format_place(self.workload, self.held)}: {self.effects.sentence}"
+        return f"{format_place(self.workload, self.held)}: {self.effects.clause}"
 
 
 def find_ladders(arms: pd.DataFrame) -> list[LadderResult]:
@@ -197,8 +199,14 @@ def _has_rungs(levels: Sequence[Levels]) -> bool:
 
 def _case(row: pd.Series[Any], other: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the fields that every combination has."""
-    held = format_case(problem=row["problem"], fixed={**row["fixed"], **(other or {})})
-    return {"trial": row["trial"], "workload": row["workload"], "framework": row["framework"], "held": held}
+    fixed = {**row["fixed"], **(other or {})}
+    return {
+        "trial": row["trial"],
+        "workload": row["workload"],
+        "framework": row["framework"],
+        "held": label_case(row, fixed=fixed),
+        "options": label_case(row, fixed=fixed, test=""),
+    }
 
 
 def _ladders_of(arms: pd.DataFrame) -> Iterator[LadderResult]:

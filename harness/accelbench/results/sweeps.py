@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from accelbench import units
-from accelbench.results.arm_table import without
-from accelbench.text import format_case, format_levels, hyphenate
+from accelbench.results.arm_table import label_case, without
+from accelbench.text import format_case, format_levels, hyphenate, tell_apart
 
 _NEAR_BEST = 0.95  # the knee's share of the best throughput: what is gained beyond it rarely pays its price
 _MOST_DIGITS = 9  # of a level that is a number
@@ -24,7 +24,8 @@ class LevelSweep:
     """One workload over the numeric levels of a technique, such as "batch_size" or "workers".
 
     ``arms`` is one row per level that was asked for, in order, with the level in a column ``at``; ``held`` says in
-    words what was the same for all of them.
+    words what was the same for all of them, with the test's name where another one measures the same. ``options`` says
+    it without the test.
     """
 
     technique: str
@@ -32,6 +33,7 @@ class LevelSweep:
     workload: str
     framework: str
     held: str
+    options: str
     unit: str
     arms: pd.DataFrame
 
@@ -150,7 +152,8 @@ def _of_trial(arms: pd.DataFrame, technique: str) -> Iterator[LevelSweep]:
             trial=first["trial"],
             workload=first["workload"],
             framework=first["framework"],
-            held=", ".join(filter(None, (format_case(problem=first["problem"], fixed=first["fixed"]), other))),
+            held=", ".join(filter(None, (label_case(first), other))),
+            options=", ".join(filter(None, (label_case(first, test=""), other))),
             unit=first["unit"],
             arms=chosen.reset_index(drop=True),
         )
@@ -167,13 +170,15 @@ class SizeSweep:
     first and the last size fall on one side, it crosses more than once, or no size was decided to be faster. ``low``
     and ``high`` bound it by the speedups' own intervals; None is a bound outside the range. ``direction`` is "up"
     where the candidate is the faster one at the large sizes, "down" at the small ones; where there is no crossover it
-    is "above" or "below" 1, "flat" where no size was decided either way, or "mixed".
+    is "above" or "below" 1, "flat" where no size was decided either way, or "mixed". ``held`` says in words what was
+    the same at all sizes, with the test's name where another one sweeps the same. ``options`` says it without the test.
     """
 
     test: str
     workload: str
     framework: str
     held: str
+    options: str
     level: str
     against: str
     axis: str
@@ -184,14 +189,22 @@ class SizeSweep:
     high: float | None = None
 
     @property
+    def subject(self) -> tuple[str, ...]:
+        """What is swept, whichever test did it."""
+        technique = str(self.arms["switched"].iloc[0])
+        return self.framework, self.workload, self.options, technique, self.axis
+
+    @property
     def sentence(self) -> str:
         """From which size on the candidate pays."""
         least, most = (units.count(size) for size in (self.arms["size"].min(), self.arms["size"].max()))
         if self.crossover is None:
+            sizes = f"{units.plural(len(self.arms), 'size')} from {self.axis} {least} to {most}"
+            if self.direction == "flat":
+                return f"{self.level} is known to be faster or slower at none of {sizes}, against {self.against}."
             none = "no single crossover" if self.direction == "mixed" else "no crossover"
             faster, slower = (int((self.arms["verdict"] == verdict).sum()) for verdict in ("faster", "slower"))
             counted = f"faster at {faster} and slower at {slower}"
-            sizes = f"{units.plural(len(self.arms), 'size')} from {self.axis} {least} to {most}"
             return f"{self.level}: {none} in the range; {counted} of {sizes}, against {self.against}."
         side = "above" if self.direction == "up" else "below"
         low = _round(self.low) if self.low else f"less than {least}"
@@ -218,7 +231,19 @@ def size_sweeps(effects: pd.DataFrame) -> list[SizeSweep]:
             points.sort()
             chosen = effects.iloc[[position for _, position in points]]
             found.append(_sweep(chosen.assign(size=[size for size, _ in points]), axis))
-    return found
+    return _name_tests(found)
+
+
+def _name_tests(sweeps: Sequence[SizeSweep]) -> list[SizeSweep]:
+    """Return the sweeps, with the name of the test in what was held where several tests sweep the same."""
+    tests: dict[tuple[str, ...], dict[str, str]] = {}
+    for sweep in sweeps:
+        tests.setdefault(sweep.subject, {})[sweep.test] = sweep.axis
+    names = {subject: tell_apart(of_tests) for subject, of_tests in tests.items()}
+    return [
+        replace(sweep, held=format_case(problem=sweep.held, test=names[sweep.subject].get(sweep.test, "")))
+        for sweep in sweeps
+    ]
 
 
 def _numbers(problem: dict[str, Any]) -> Iterator[tuple[str, float]]:
@@ -234,11 +259,13 @@ def _key(row: pd.Series[Any], axis: str) -> tuple[str, ...]:
 
 def _sweep(arms: pd.DataFrame, axis: str) -> SizeSweep:
     first = arms.iloc[0]
+    held = format_case(problem=without(first["problem"], axis), fixed=first["fixed"])
     return SizeSweep(
         test=first["test"],
         workload=first["workload"],
         framework=first["framework"],
-        held=format_case(problem=without(first["problem"], axis), fixed=first["fixed"]),
+        held=held,
+        options=held,
         level=first["level"],
         against=first["against"],
         axis=hyphenate(axis),

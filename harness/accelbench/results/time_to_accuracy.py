@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from accelbench import units
-from accelbench.results.arm_table import without
+from accelbench.results.arm_table import label_case, without
 from accelbench.results.sweeps import is_number
 from accelbench.schema.reasons import Reason
-from accelbench.text import format_case, format_levels, join_names
+from accelbench.text import format_levels, join_names
 
 _OBSERVED = ["observed_images_per_s", "observed_epochs"]
 _MISSED = "target-missed"
@@ -24,7 +24,8 @@ class TimeToAccuracy:
     ``arms`` is one row per arm that ran or missed the accuracy, with the level in a column ``at``, what else was
     switched in ``rule``, and whether it ``missed`` the accuracy. ``s_per_item`` is the time of one training,
     ``images_per_s`` how fast it learns, without its tests; both are empty where the accuracy was missed. Every rule
-    has the baseline's row as well, since no rule changes the baseline's level.
+    has the baseline's row as well, since no rule changes the baseline's level. ``held`` says in words what was the same
+    for all arms, with the test's name where another one measures the same. ``options`` says it without the test.
     """
 
     technique: str
@@ -32,6 +33,7 @@ class TimeToAccuracy:
     workload: str
     framework: str
     held: str
+    options: str
     arms: pd.DataFrame
 
     @property
@@ -136,6 +138,7 @@ def _of_trial(arms: pd.DataFrame, technique: str) -> TimeToAccuracy | None:
         trial=start["trial"],
         workload=start["workload"],
         framework=start["framework"],
-        held=format_case(problem=start["problem"], fixed=start["fixed"]),
+        held=label_case(start),
+        options=label_case(start, test=""),
         arms=ordered.reset_index(drop=True),
     )

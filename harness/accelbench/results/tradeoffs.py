@@ -16,8 +16,8 @@ from accelbench.schema.result import Run
 from accelbench.units import ROUNDING_ERROR
 
 _USED = [
-    "framework", "switched", "trial", "ablation", "level", "workload", "problem", "fixed", "speedup", "low", "high",
-    "verdict", "pairs", "error", "memory_bytes", "baseline_memory_bytes", "memory_kind",
+    "framework", "switched", "trial", "ablation", "level", "workload", "problem", "fixed", "test_name", "speedup",
+    "low", "high", "verdict", "pairs", "error", "memory_bytes", "baseline_memory_bytes", "memory_kind",
 ]  # fmt: skip
 PRICES = {"error": 0.0, "memory_ratio": 1.0}  # the columns of the prices, and what a baseline pays
 

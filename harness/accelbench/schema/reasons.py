@@ -81,6 +81,7 @@ _FORMATTERS: dict[str, Callable[[Any], str]] = {
     "times": lambda value: f"{value:.0f}",
     "total": units.count,  # of several reasons the sum, not the range
     "two": _two_digits,
+    "visits": partial(units.plural, noun="visit"),  # a total
 }
 
 _LONGEST_MESSAGE = 300  # characters
@@ -384,8 +385,7 @@ WORDINGS: dict[str, Wording] = {
         text="some visits are left out of the intervals", details=", {odd:total} of {visits:total}: {cause:brief}"
     ),
     "odd-visits": Wording(
-        text="visits found the machine in an unusual state",
-        details=", {odd:total} of {visits:total}: {cause:brief}",
+        text="the machine was in an unusual state", details=" in {odd:total} of {visits:visits}: {cause:brief}"
     ),
     "visits-cut-short": Wording(
         text="there was no time to narrow its intervals by another visit",
@@ -567,7 +567,7 @@ def _fill(template: str, wording: Wording, reasons: Sequence[Reason]) -> str:
             is_rate = spec == "rate"
             formatter = partial(units.rate, unit=str(reasons[0].values["unit"])) if is_rate else _FORMATTERS[spec or ""]
             values = [each.values[name] for each in reasons]
-            if spec == "total":
+            if spec in ("total", "visits"):
                 values = [sum(value for value in values if isinstance(value, int | float))]
             parts.append(_format_range(values, formatter, brief=spec == "brief"))
     return "".join(parts)

@@ -194,14 +194,14 @@ class Worker:
             last = content
             on_progress(content)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any, silence_s: float = STARTING_S) -> Any:
         """Call a function in the worker, and return its result.
 
         Raises:
             WorkerLostError: the worker died, or was silent for too long and was killed.
             Exception: whatever the function raised.
         """
-        reply = self.ask("call", function, arguments)
+        reply = self.ask("call", function, arguments, silence_s=silence_s)
         if isinstance(reply, Exception):
             raise reply
         return reply

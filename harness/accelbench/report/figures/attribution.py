@@ -50,7 +50,7 @@ _GAP_PT = 11  # between two rows
 def attribution_figure(found: AttributedBundle) -> FigureWithData:
     """Draw each effect of a bundle as an interval on a logarithmic axis, the techniques first, the bundle last."""
     rows = pd.DataFrame(_rows(found))
-    title = f"{format_subject(found.workload, found.held)}: {found.effects.sentence}"
+    title = f"{format_subject(found.workload, found.held)}: {found.effects.clause}"
     names = list(dict.fromkeys(rows["what"]))
     lines = [wrap_text(clip(label), LABEL_PT) for label in names]
     axis = speedup_axis(intervals_of(rows), f"ratio of times per item, {clip(found.framework)} (log)")
@@ -67,7 +67,7 @@ def attribution_figure(found: AttributedBundle) -> FigureWithData:
     ]
     return FigureWithData(
         kind="attribution",
-        name=slug(f"attribution-{found.switched}-{found.workload}-{found.held}"),
+        name=slug(f"attribution-{found.switched}-{found.workload}-{found.options}"),
         title=title,
         alt=f"{title}. {_in_full(rows)}.",
         note=_note(found),

@@ -54,7 +54,7 @@ def crossover_figure(sweeps: Sequence[SizeSweep]) -> FigureWithData:
     drawn = pd.concat(lines)
     return FigureWithData(
         kind="size",
-        name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.held}"),
+        name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.options}"),
         title=title,
         alt=f"{title}. In detail: {' '.join(sweep.sentence for sweep in sweeps)}",
         note=f"Each point is the median of {describe_sample(drawn['blocks'], 'block')}. {BAND}"

@@ -35,7 +35,7 @@ from accelbench.text import format_levels
 _MOST_ROWS = 40
 _USED = [
     "framework", "switched", "level", "levels", "baseline_levels", "against", "workload", "problem", "fixed",
-    "speedup", "low", "high", "verdict", "pairs",
+    "test_name", "speedup", "low", "high", "verdict", "pairs",
 ]  # fmt: skip
 _GAP_PT = 6  # between two rows
 
@@ -84,6 +84,7 @@ def _data(rows: pd.DataFrame) -> pd.DataFrame:
             "against": rows["against"],
             "workload": rows["workload"],
             "problem": [format_levels({**row["problem"], **row["fixed"]}) for _, row in rows.iterrows()],
+            "test": rows["test_name"],
             **{heading: rows[name] for name, heading in SPEEDUP_HEADINGS.items()},
             "verdict": rows["verdict"],
             "pairs": rows["pairs"],
@@ -148,7 +149,8 @@ def level_of(row: pd.Series[Any]) -> str:
 def labels(rows: pd.DataFrame) -> tuple[list[str], str]:
     """Return a label for each row with only what differs between rows, and what all rows share."""
     rows_parts = [_parts(row) for _, row in rows.iterrows()]
-    names = dict.fromkeys(name for parts in rows_parts for name in parts)
+    names = dict.fromkeys(name for parts in rows_parts for name in parts if name != "test")
+    names |= {"test": None}  # last: options tell a reader more
     differing = [name for name in names if len({parts.get(name, "") for parts in rows_parts}) > 1]
     shared = [rows_parts[0].get(name, "") for name in names if name not in differing]
     for count in range(1, len(differing) + 1):
@@ -156,12 +158,13 @@ def labels(rows: pd.DataFrame) -> tuple[list[str], str]:
         if len(set(each)) == len(each):
             break
     else:
-        each = [_join(parts, differing or ["level", "workload"]) for parts in rows_parts]
+        each = [_join(parts, differing) for parts in rows_parts]
     return each, ", ".join(filter(None, shared if differing else []))[:_LONGEST_NOTE]
 
 
 def _join(parts: dict[str, str], names: Sequence[str]) -> str:
-    return " · ".join(_unbroken(parts[name]) for name in names if parts.get(name))
+    known = [name for name in names if parts.get(name)] or ["level", "workload"]
+    return " · ".join(_unbroken(parts[name]) for name in known)
 
 
 def _unbroken(part: str) -> str:
@@ -172,7 +175,13 @@ def _parts(row: pd.Series[Any]) -> dict[str, str]:
     options = {f"problem {name}": format_levels({name: value}, units.short) for name, value in row["problem"].items()}
     options |= {f"fixed {name}": format_levels({name: value}, units.short) for name, value in row["fixed"].items()}
     against = f"against {row['against']}" if row["against"] else ""
-    return {"level": level_of(row), "workload": row["workload"], **options, "against": against}
+    return {
+        "level": level_of(row),
+        "workload": row["workload"],
+        **options,
+        "test": row["test_name"],
+        "against": against,
+    }
 
 
 def _fastest(effects: pd.DataFrame) -> pd.DataFrame:

@@ -52,7 +52,7 @@ def interaction_figure(found: Interaction, noise: float) -> FigureWithData:
     keys.append(Key(label=promise, colour=ORANGE, marker="D", hollow=True))
     return FigureWithData(
         kind="interaction",
-        name=slug(f"interaction-{'-'.join(found.techniques)}-{found.workload}-{found.held}"),
+        name=slug(f"interaction-{'-'.join(found.techniques)}-{found.workload}-{found.options}"),
         title=title,
         alt=f"{title}. {_each(found)}.",
         note=f"Speedups over {format_levels(found.arms['levels'].iloc[0])}, lines: their intervals, "

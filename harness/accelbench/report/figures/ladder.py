@@ -64,7 +64,7 @@ def ladder_figure(ladder: LadderResult) -> FigureWithData:
     _draw(over_below, steps, first=0)
     return FigureWithData(
         kind="ladder",
-        name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.held}"),
+        name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.options}"),
         title=title,
         alt=f"{title}. Rung by rung: {_each(rungs)}.",
         note=_note(ladder),

@@ -23,9 +23,9 @@ from accelbench.report.figures.svg import Anchor, Axis, Chart, Panel, clip, log_
 from accelbench.report.labels import slug
 from accelbench.report.verdicts import COLOURS, MARKERS
 from accelbench.results import Findings
-from accelbench.results.arm_table import Row, rows_of
+from accelbench.results.arm_table import Row, label_case, rows_of
 from accelbench.results.tradeoffs import PRICES, has_price, is_paying, on_front, select_gaining, tradeoffs
-from accelbench.text import format_case, join_names
+from accelbench.text import join_names
 
 _MOST_POINTS = 200
 _MOST_ERROR = 1e6  # a larger one is beyond the axis
@@ -80,9 +80,7 @@ _PANELS = (
 def pareto_figure(framework: str, technique: str, effects: pd.DataFrame) -> FigureWithData:
     """Draw what each arm of a technique gains in speed over what it pays: filled where it is on its trial's front."""
     points = _strongest(effects)
-    points = points.assign(
-        held=[format_case(problem=of, fixed=at) for of, at in zip(points["problem"], points["fixed"], strict=True)]
-    )
+    points = points.assign(held=[label_case(row) for _, row in points.iterrows()])
     prices = [each for each in _PANELS if has_price(points, each.price)]
     finding, note = describe_tradeoff(effects), " ".join(notes(points, len(effects)))
     x = speedup_axis(intervals_of(points))

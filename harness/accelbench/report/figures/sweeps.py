@@ -73,7 +73,7 @@ def _figure(sweep: LevelSweep, panels: Sequence[_Quantity], end: str, *, logarit
     drawn[-1].x = replace(x, label=kind.replace("-", " "))
     return FigureWithData(
         kind=kind,
-        name=slug(f"{kind}-{sweep.workload}-{sweep.held}"),
+        name=slug(f"{kind}-{sweep.workload}-{sweep.options}"),
         title=title,
         alt=f"{title}. In detail: {sweep.sentence}",
         note=f"Each point is the median of {describe_sample(ran['blocks'], 'block')}. {BAND} Dashed: the knee, the "

@@ -64,7 +64,7 @@ def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
     columns = {"at": found.name} | {name: heading for name, heading in _DRAWN.items() if name in found.arms}
     return FigureWithData(
         kind=_KIND,
-        name=slug(f"{_KIND}-{found.workload}-{found.held}"),
+        name=slug(f"{_KIND}-{found.workload}-{found.options}"),
         title=title,
         alt=f"{title}. In detail: {'; '.join(_detail(row, found.name) for row in rows_of(found.arms))}.",
         note=_note(found),
