@@ -267,7 +267,7 @@ def _trial(request: Request, work: Workload, framework: str, setting: Setting, h
     if both := [name for name in request.only if name in fixed]:
         raise BadInput(f"--only: {both[0]} cannot be tried, since --set holds it at {fixed[both[0]]}")
     for name, level in fixed.items():
-        _require_level(find_technique(framework, name), level, host)
+        find_technique(framework, name).require_level_on(host, level, "--set")
     problem = {name: _parse_value(text) for name, text in request.held.items() if name not in fixed}
     if unknown := sorted(problem.keys() - work.options):
         known = ", ".join(sorted(work.options))
@@ -286,21 +286,6 @@ def _trial(request: Request, work: Workload, framework: str, setting: Setting, h
         techniques=request.techniques,
         setting=setting,
     )
-
-
-def _require_level(technique: Technique, level: str, host: Host) -> None:
-    """Check a level at which a technique is held; a technique whose levels are numbers takes any whole number.
-
-    Raises:
-        BadInput: the technique has no such level.
-    """
-    levels = technique.levels_on(host)
-    if all(each.isdecimal() for each in levels):
-        least = min([1, *map(int, levels)])
-        if not level.isdecimal() or int(level) < least:
-            raise BadInput(f"--set: {technique.name} must be a whole number from {least}, got {level!r}")
-    else:
-        technique.require_levels([level], "--set")
 
 
 def _parse_value(text: str) -> Any:

@@ -269,6 +269,20 @@ class Technique(Declaration):
             known = ", ".join(map(str, self.levels))
             raise BadInput(f"{who}: {self.name} has no level {unknown[0]!r}; expected some of: {known}")
 
+    def require_level_on(self, host: Host, level: str, who: str) -> None:
+        """Check a level that ``who``, such as an option, names; where levels are numbers, any whole number is one.
+
+        Raises:
+            BadInput: the technique has no such level on this host.
+        """
+        levels = self.levels_on(host)
+        if not all(each.isdecimal() for each in levels):
+            self.require_levels([level], who)
+            return
+        least = min([1, *map(int, levels)])
+        if not level.isdecimal() or int(level) < least:
+            raise BadInput(f"{who}: {self.name} must be a whole number from {least}, got {level!r}")
+
 
 _TECHNIQUES: dict[tuple[str, str], Technique] = {}
 

@@ -19,7 +19,6 @@ from accelbench.core import (
     OnProgress,
     Plan,
     Setting,
-    Technique,
     Trial,
     Workload,
     environment_of,
@@ -48,7 +47,7 @@ from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.profiler_passes import name_budget
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
-from accelbench.measuring.applicable import Applicable, _try_level
+from accelbench.measuring.applicable import Applicable, try_level
 from accelbench.measuring.costs import resources
 from accelbench.measuring.workers.interpreter import STARTING_S
 from accelbench.measuring.workers.pool import Pool
@@ -321,7 +320,7 @@ def explain_technique(
         BadInput: the program cannot be built, or there is no such technique or level.
         Unavailable: the framework is not installed, or the technique cannot be switched here.
     """
-    _require_level(find_technique(request.framework, name), level)
+    find_technique(request.framework, name).require_level_on(_describe_host(), level, "--technique")
     levels = {name: level}
     with hold_machine(report), closing(Pool(Plan())) as pool:
         on_start()
@@ -347,21 +346,6 @@ def explain_technique(
     )
 
 
-def _require_level(technique: Technique, level: str) -> None:
-    """Check the level that a user names; a technique whose levels are numbers takes any whole number.
-
-    Raises:
-        BadInput: the technique has no such level.
-    """
-    levels = technique.levels_on(_describe_host())
-    if not all(each.isdecimal() for each in levels):
-        technique.require_levels([level], "--technique")
-        return
-    least = min([1, *map(int, levels)])
-    if not level.isdecimal() or int(level) < least:
-        raise BadInput(f"--technique: {technique.name} must be a whole number from {least}, got {level!r}")
-
-
 def find_objection(trial: Trial, name: str, level: str) -> str:
     """Return why a level cannot be compared with a user's program, "" if it can; in a worker.
 
@@ -370,7 +354,7 @@ def find_objection(trial: Trial, name: str, level: str) -> str:
     work = trial.workload if isinstance(trial.workload, Workload) else find_workload(trial.workload)
     if why := work.superseded.get(name):
         return why
-    _, objection = _try_level(find_technique(trial.framework, name), level, work, trial)
+    _, objection = try_level(find_technique(trial.framework, name), level, work, trial)
     return str(objection or "")
 
 

@@ -64,7 +64,7 @@ def applicable(trial: Trial, host: Host) -> list[Applicable]:
     check = partial(_check_program, program.own_numbers) if workload.is_program else _check
     taken = dict.fromkeys(trial.problem, "the workload's own setting")
     for name, level in trial.fixed.items():
-        options, _ = _try_level(find_technique(trial.framework, name), level, workload, trial)
+        options, _ = try_level(find_technique(trial.framework, name), level, workload, trial)
         taken |= dict.fromkeys(options, name)
     techniques: list[Applicable] = []
     for technique in declared_for(trial.framework):
@@ -81,12 +81,12 @@ def _check(
 ) -> Iterator[Applicable]:
     """Yield the technique if the workload accepts its baseline, and add its options to ``taken``."""
     baseline, *candidates = technique.levels_on(host)
-    options, objection = _try_level(technique, baseline, workload, trial)
+    options, objection = try_level(technique, baseline, workload, trial)
     if objection:
         return
     refused: dict[str, str] = {}
     for level in candidates:
-        more, objection = _try_level(technique, level, workload, trial)
+        more, objection = try_level(technique, level, workload, trial)
         options |= more
         why = str(objection) if objection else ""
         if isinstance(technique.same_output, tuple) and not technique.compared_at(level):
@@ -114,7 +114,7 @@ def _check_program(
     options: frozenset[str] = frozenset()
     objections: dict[str, Reason | None] = {}
     for level in technique.levels_on(host):
-        more, objection = _try_level(technique, level, workload, trial)
+        more, objection = try_level(technique, level, workload, trial)
         options |= more
         is_other = isinstance(technique.same_output, tuple) and not technique.compared_at(level)
         why = "it computes something else" if is_other else technique.why_not_recommended(level)
@@ -151,7 +151,7 @@ def _take(found: Applicable, technique: Technique, taken: dict[str, str]) -> App
     return found
 
 
-def _try_level(
+def try_level(
     technique: Technique, level: str, workload: Workload, trial: Trial
 ) -> tuple[frozenset[str], Reason | None]:
     """Return the options that a level sets, and why it does not apply, None if it does."""
