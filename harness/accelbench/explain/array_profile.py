@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import math
 import operator
 import pstats
 import time
@@ -28,9 +27,7 @@ from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import (
-    LimitedStep,
     ProfilerPass,
-    StepLimit,
     average_operators,
     may_take,
     repeat_pass,
@@ -89,16 +86,12 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
     return found
 
 
-def profile_array_program(
-    build: Callable[[], ArrayProgram], setting: Setting, levels: Levels, most_s: float = math.inf
-) -> Profile:
+def profile_array_program(build: Callable[[], ArrayProgram], setting: Setting, levels: Levels) -> Profile:
     """Run an array program with NumPy, with techniques at these levels, and return what the passes show.
 
     Raises:
         BadInput: the function returned something other than an array program, or one that cannot run.
-        Unavailable: its steps are too slow for ``most_s`` seconds.
     """
-    build = partial(_limit_steps, build, StepLimit(most_s))
     arm = apply_levels("numpy", levels, partial(build_array_program, build, setting))
     program, xp = build(), find_library("numpy").xp
     arrays = list(tree_leaves(arm.inputs()))
@@ -108,13 +101,6 @@ def profile_array_program(
 
     with arm.enter():
         return _profile_arm(arm, run)
-
-
-def _limit_steps(build: Callable[[], ArrayProgram], limit: StepLimit) -> ArrayProgram:
-    program = build()
-    if not (isinstance(program, ArrayProgram) and callable(program.step)):
-        return program  # what is wrong with it is said elsewhere
-    return replace(program, step=LimitedStep(program.step, limit))
 
 
 def record_pass(step: Callable[..., Any], xp: Any, arrays: Sequence[Any], step_s: float = 0.0) -> ArrayPass:

@@ -8,20 +8,15 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import median
 from typing import Any, TypeVar
 
-from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, StepShare
 from accelbench.measuring.malloc import page_faults
-from accelbench.units import seconds
 
 TIMED_S = 0.5  # of steps without a profiler
 WARM_STEPS = 2
 SLOW_S = 2.0  # of a step, or of several, from which one more is not worth its time
-PROFILE_STEPS = 20  # of a slow program, that its build and its profile take together
-ROUND_S = 10  # of a budget that is named
 LINE_S = 3e-6  # of a line of Python at most, on average: most take a tenth of that
 
 
@@ -56,57 +51,6 @@ def _time_one(step: Callable[[], Any]) -> float:
     start_s = time.perf_counter()
     step()
     return time.perf_counter() - start_s
-
-
-class StepLimit:
-    """Lets no slow step of a program begin once ``most_s`` seconds are over. It starts at once."""
-
-    def __init__(self, most_s: float) -> None:
-        self._end_s = time.monotonic() + most_s
-        self._slow_s: list[float] = []
-        self.is_off = math.isinf(most_s)
-
-    def run(self, step: Callable[[], Any]) -> Any:
-        """Run a step; one that is quick ends the limit.
-
-        Raises:
-            Unavailable: the time is over, and two steps at least were slow: a first one may compile.
-        """
-        if time.monotonic() > self._end_s and len(self._slow_s) > 1:
-            raise Unavailable(_say_too_slow(min(self._slow_s)))
-        start_s = time.monotonic()
-        result = step()
-        self._slow_s.append(time.monotonic() - start_s)
-        self.is_off = self._slow_s[-1] < SLOW_S
-        return result
-
-
-class LimitedStep:
-    """A program's step within a limit. It shows what its function holds, since a program is put back by that."""
-
-    def __init__(self, step: Callable[..., Any], limit: StepLimit) -> None:
-        self._step, self._limit = step, limit
-        self.__closure__ = getattr(step, "__closure__", None)
-        if owner := getattr(step, "__self__", None):
-            self.__self__ = owner
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Run the step, unless the limit forbids it."""
-        if self._limit.is_off:
-            return self._step(*arguments)
-        return self._limit.run(partial(self._step, *arguments))
-
-
-def _say_too_slow(step_s: float) -> str:
-    return (
-        f"a step of your program takes {seconds(step_s)}, and its profile takes about {PROFILE_STEPS} of them: that is "
-        f"longer than the budget allows; raise --budget to {name_budget(PROFILE_STEPS * step_s)}"
-    )
-
-
-def name_budget(needed_s: float) -> str:
-    """Return a budget as a user writes it, such as ``120s``."""
-    return f"{ROUND_S * math.ceil(needed_s / ROUND_S)}s"
 
 
 def time_steps(

@@ -44,7 +44,6 @@ from accelbench.explain.parts import (
 )
 from accelbench.explain.prediction import Prediction, leave_out, predict
 from accelbench.explain.profile import ALPHA, Profile
-from accelbench.explain.profiler_passes import name_budget
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import Applicable, try_level
@@ -68,6 +67,7 @@ ENERGY_TIMES = 8  # as long as an arm's energy is counted, it takes with its bui
 SOON_S = 0.2  # of an iteration, from which parts are taken off
 PROFILED = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy"}  # whose workloads have a profiler
 ZONE = 0.02  # speedups within it count as the same
+ROUND_S = 10  # of a budget that is named
 MORE = 1.5  # times a budget that was too short, which is named as one that may do
 LEAST_PROFILE_S = 60.0  # for the first profile, however short the budget is
 PATIENCE_S = 1800.0  # of silence, after which a worker is taken for hung where something else limits its time
@@ -126,7 +126,7 @@ class ExplanationRequest:
         """
         work = self.workload
         if work.is_program:
-            return partial(_profile_program, self.framework, self.build, self.budget_s)
+            return partial(_profile_program, self.framework, self.build)
         if self.framework in PROFILED:
             return partial(_profile_workload, self.framework, work.name, self.fixed, self.options)
         raise BadInput(
@@ -239,14 +239,19 @@ def _profile_first(request: ExplanationRequest, worker: Worker) -> Profile:
         BadInput: the program cannot be built, or nothing profiles programs of this kind.
         Unavailable: the program does not run, or the time was up before the profile was.
     """
-    most_s = max(LEAST_PROFILE_S, 2 * LONGEST * request.budget_s)  # a worker ends itself after its slow step
+    most_s = max(LEAST_PROFILE_S, 2 * LONGEST * request.budget_s)
     profile = TimeLimit(most_s).call(lambda: profile_in(worker, request.profiler, request.setting, {}, PATIENCE_S))
     if profile is None:
         raise Unavailable(
             f"the profile took longer than {minutes(most_s)}: a step takes longer than the budget allows; "
-            f"raise --budget, such as to {name_budget(2 * most_s)}"
+            f"raise --budget, such as to {_name_budget(2 * most_s)}"
         )
     return profile
+
+
+def _name_budget(needed_s: float) -> str:
+    """Return a budget as a user writes it, such as ``120s``."""
+    return f"{ROUND_S * math.ceil(needed_s / ROUND_S)}s"
 
 
 def _say_interrupted(parts: Sequence[StepPart]) -> list[StepPart]:
@@ -263,7 +268,7 @@ def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
         BadInput: the program cannot be built, or nothing profiles programs of this kind.
         Unavailable: the framework is not installed.
     """
-    profiler = replace(request, budget_s=math.inf).profiler
+    profiler = request.profiler
     with start_workers(request.framework, [request.fixed]) as (worker,), closing(worker):
         profile = _call_profiler(worker, profiler, request.setting, {}, PATIENCE_S)
         applicable = _list_applicable(request, worker) if request.workload.is_program else []
@@ -335,7 +340,7 @@ def explain_technique(
         measured = _time_technique(measure, planned, after, levels, start_s, request.budget_s)
         enough_s = max(time.monotonic() - start_s, spent_s + measure.needed_s(after))
     enough_s = max(enough_s + (profile_s if after is None else 0.0), MORE * request.budget_s)
-    left_out = f"{TOO_LATE} to {name_budget(enough_s)}"
+    left_out = f"{TOO_LATE} to {_name_budget(enough_s)}"
     return TechniqueExplanation(
         workload=request.workload.name,
         measured=measured or skip_part(format_levels(levels), levels, left_out),
@@ -515,10 +520,7 @@ def _profile_workload(
         return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 
 
-def _profile_program(
-    framework: str, build: Callable[[], Any], budget_s: float, setting: Setting, levels: Levels
-) -> Profile:
-    """Profile a program in a worker; no slow step begins once the budget is over."""
+def _profile_program(framework: str, build: Callable[[], Any], setting: Setting, levels: Levels) -> Profile:
     profile: Callable[..., Profile]
     if framework == "numpy":
         from accelbench.explain.array_profile import profile_array_program as profile
@@ -528,7 +530,7 @@ def _profile_program(
         from accelbench.explain.torch_profile import profile_program as profile
 
     with _in_one_line("your program"):
-        return profile(build, setting, levels, LONGEST * budget_s)
+        return profile(build, setting, levels)
 
 
 def _list_open(planned: Sequence[tuple[str, Levels]], parts: Sequence[StepPart]) -> list[tuple[str, Levels]]:

@@ -23,15 +23,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from accelbench.core import Arm, KerasProgram, Levels, Setting, Workload, apply_levels
 from accelbench.explain.profile import Profile, StepShare
-from accelbench.explain.profiler_passes import (
-    LimitedStep,
-    ProfilerPass,
-    StepLimit,
-    average_operators,
-    repeat_pass,
-    time_first,
-    time_steps,
-)
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.workloads.tensorflow.fit_data import inputs_of
 from accelbench.workloads.tensorflow.model_fit import FittedProgram
 from accelbench.workloads.tensorflow.user_program import FitOptions, train_program
@@ -60,16 +52,12 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
         return _profile_arm(arm)
 
 
-def profile_keras_program(
-    build: Callable[[], KerasProgram], setting: Setting, levels: Levels, most_s: float = math.inf
-) -> Profile:
+def profile_keras_program(build: Callable[[], KerasProgram], setting: Setting, levels: Levels) -> Profile:
     """Run a Keras program under TensorFlow's profiler, with techniques at these levels, and return what it shows.
 
     Raises:
         BadInput: the function returned something other than a program, or a program that cannot run.
-        Unavailable: its calls of fit are too slow for ``most_s`` seconds.
     """
-    limit = StepLimit(most_s)
     probe = FittedProgram(build, seed=setting.seed)
     size, most = probe.facts.batch_size, probe.facts.most_items
     pipeline = tuple(_list_transformations(probe)) if probe.facts.data == "dataset" else None
@@ -77,7 +65,7 @@ def profile_keras_program(
     probe.close()
     arm = apply_levels("tensorflow", levels, lambda **options: train_program(build, setting, FitOptions(**options)))
     with arm.enter():
-        found = _profile_arm(replace(arm, step=LimitedStep(arm.step, limit)))
+        found = _profile_arm(arm)
     return replace(
         found,
         batches=max(1.0, found.items / size) if size else 1.0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import multiprocessing
 import re
 import time
@@ -27,15 +26,7 @@ from torch.utils.flop_counter import flop_registry
 
 from accelbench.core import Arm, Levels, Program, Setting, Workload, apply_levels
 from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Profile, StepShare
-from accelbench.explain.profiler_passes import (
-    LimitedStep,
-    ProfilerPass,
-    StepLimit,
-    average_operators,
-    repeat_pass,
-    time_first,
-    time_steps,
-)
+from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.workloads.torch import compile as compile_module
@@ -72,21 +63,17 @@ def profile_workload(workload: Workload, setting: Setting, levels: Levels, optio
             return _profile_arm(arm, breaks, observes=bool(levels), all_threads=True)
 
 
-def profile_program(
-    build: Callable[[], Program], setting: Setting, levels: Levels, most_s: float = math.inf
-) -> Profile:
+def profile_program(build: Callable[[], Program], setting: Setting, levels: Levels) -> Profile:
     """Run a program under profilers, with techniques at these levels, and return what they show.
 
     Raises:
         BadInput: the function returned something other than a program, or a program that cannot run.
-        Unavailable: its steps are too slow for ``most_s`` seconds.
     """
     programs: list[Program] = []
-    limit = StepLimit(most_s)
     others = {*multiprocessing.active_children()}
 
     def remember() -> Program:
-        programs.append(_limit_steps(build(), limit))
+        programs.append(build())
         return programs[-1]
 
     with _collect_graph_breaks() as breaks:
@@ -95,14 +82,6 @@ def profile_program(
             found = _describe_program(_profile_arm(arm, breaks, observes=bool(levels)), programs[-1], setting)
             own = {*multiprocessing.active_children()} - others
             return found if found.loads else replace(found, pool=len(own))
-
-
-def _limit_steps(program: Program, limit: StepLimit) -> Program:
-    if not isinstance(program, Program):
-        return program  # what is wrong with it is said elsewhere
-    if program.train_step is not None:
-        return replace(program, train_step=LimitedStep(program.train_step, limit))
-    return program if program.step is None else replace(program, step=LimitedStep(program.step, limit))
 
 
 def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
