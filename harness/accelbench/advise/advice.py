@@ -73,7 +73,7 @@ class Advice:
         enough_s: a budget that would decide what is undecided alone, by estimate; None if nothing is left to decide.
         is_cut_short: whether the time was up in the middle of a trial.
         compares_outputs: whether outputs were compared, as they are not of a program that does not repeat itself.
-        disturbances: what other work took from the machine meanwhile, and in how many of the trials.
+        other_work: what other work took from the machine meanwhile, in sentences, "" for nothing.
     """
 
     workload: str
@@ -107,7 +107,7 @@ class Advice:
     enough_s: float | None = None
     is_cut_short: bool = False
     compares_outputs: bool = True
-    disturbances: tuple[str, ...] = ()
+    other_work: str = ""
 
     @property
     def own_memory_bytes(self) -> float | None:
@@ -292,9 +292,8 @@ def _answer(advice: Advice) -> Iterator[str]:
         yield f"Its price: {', '.join(prices)}."
     if not advice.compares_outputs:
         yield "Outputs were not compared: two runs of your program from the same start differ."
-    if advice.disturbances:
-        found = "; ".join(advice.disturbances)
-        yield f"Other work was in the way: {found}. On a quieter machine, the numbers may differ."
+    if advice.other_work:
+        yield advice.other_work
 
 
 def _describe_memory(advice: Advice) -> str:

@@ -15,12 +15,10 @@ from accelbench.core import Contrast, OnProgress, Plan, Trial
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.trial_result import Pairs, TrialResult
 from accelbench.measuring.workers.pool import Pool
-from accelbench.schema.reasons import Reason, describe, group
+from accelbench.schema.reasons import Reason
 from accelbench.schema.result import WORKER_LOST, ArmRecord
-from accelbench.units import plural
 
 SHARED_FAILURES = (*WORKER_LOST, "out-of-memory")  # one arm may cause this for all arms of its worker
-OTHER_WORK = {"other-processes", "stolen-cores", "shared-cores", "gpu-shared"}  # codes of remarks
 THREE_PAIRS_ALPHA = 0.5  # three pairs of one sign reject a fair coin at this level: the fewest that a look takes
 PRECISE = 0.1  # half-width of an interval at which a decided comparison gets no more pairs
 ANY_NOISE = 1e6  # a zone so wide that every arm is decided at once, which ends the look
@@ -42,7 +40,7 @@ class Evaluator:
     space: SearchSpace
     on_progress: OnProgress = lambda _: None
     iteration: Iteration = field(default_factory=Iteration)
-    remarks: list[tuple[Reason, ...]] = field(default_factory=list)
+    remarks: list[Sequence[Reason]] = field(default_factory=list)
 
     def __call__(
         self, configurations: Sequence[Configuration], look_s: float, patience_s: float
@@ -86,7 +84,7 @@ class Evaluator:
     ) -> list[dict[Configuration, Observation]]:
         trial = self._trial(configurations, plan(len(configurations)))
         measured = self.pool.measure(trial, on_progress=self.on_progress)
-        self.remarks.append(tuple(measured.remarks))
+        self.remarks.append(measured.remarks)
         reference, *others = configurations
         if len(others) > 1 and all(arm.outcome in SHARED_FAILURES for arm in measured.arms):
             halves = others[::2], others[1::2]
@@ -115,12 +113,6 @@ class Evaluator:
                 return str(run.arms[0].reason)
         is_same = check.identical(*(run.outputs for run in runs))
         return "" if is_same else "two runs from the same start did not give the same bits"
-
-    def describe_disturbances(self) -> tuple[str, ...]:
-        """Return what other work took from the machine, and in how many of the trials."""
-        others = (each for of_trial in self.remarks for each in of_trial if each.code in OTHER_WORK)
-        trials = plural(len(self.remarks), "trial")
-        return tuple(f"{describe(alike, brief=True)} in {len(alike)} of {trials}" for alike in group(others))
 
     def _trial(self, configurations: Sequence[Configuration], plan: Plan) -> Trial:
         items = self.iteration.items_of(configurations, self.space)

@@ -38,6 +38,7 @@ from accelbench.core.workload import Size
 from accelbench.errors import BadInput, Unavailable
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import Applicable
+from accelbench.measuring.interference import describe_other_work
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import WorkerLostError
 
@@ -166,7 +167,7 @@ def _advise(request: Request, pool: Pool, report: Callable[[str], None], on_prog
         device=_device(preparation.trial, search.space.levels(best), preparation.accelerators),
         only=request.only,
     )
-    return replace(advice, disturbances=preparation.evaluator.describe_disturbances())
+    return replace(advice, other_work=describe_other_work(preparation.evaluator.remarks))
 
 
 def _prepare_in_time(request: Request, pool: Pool, report: Callable[[str], None]) -> Preparation:

@@ -61,7 +61,8 @@ class Explanation:
     """What holds a program back.
 
     ``parts`` were taken off, ``remedies`` tried; each is measured in pairs with the program as it stands. ``item_s`` is
-    the time per item there, ``item_j`` its energy where that was counted. ``interrupted`` says whether Ctrl-C ended it.
+    the time per item there, ``item_j`` its energy where that was counted. ``interrupted`` says whether Ctrl-C ended it,
+    ``other_work`` what other work took from the machine meanwhile.
     """
 
     workload: str
@@ -76,6 +77,7 @@ class Explanation:
     price_per_hour: float | None
     spent_s: float
     interrupted: bool = False
+    other_work: str = ""
 
     @property
     def epoch_s(self) -> float | None:
@@ -124,6 +126,8 @@ def _write_lines(explanation: Explanation, heading: Callable[[str], str], fence:
         if lines:
             yield from ("", heading(title), *fence, *lines, *fence)
     yield ""
+    if explanation.other_work:
+        yield explanation.other_work
     if explanation.interrupted:
         yield "Interrupted: what was not measured by then is left out."
     if not explanation.parts:

@@ -48,11 +48,12 @@ from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import Applicable, try_level
 from accelbench.measuring.costs import resources
+from accelbench.measuring.interference import describe_other_work
 from accelbench.measuring.workers.interpreter import STARTING_S
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError, send_by_value
 from accelbench.schema import nvml
-from accelbench.schema.reasons import describe_error_at
+from accelbench.schema.reasons import Reason, describe_error_at
 from accelbench.schema.result import ArmRecord, Ceiling
 from accelbench.text import format_levels, join_names
 from accelbench.units import minutes
@@ -229,6 +230,7 @@ def _explain(
         price_per_hour=request.price_per_hour,
         spent_s=time.monotonic() - start_s,
         interrupted=interrupted,
+        other_work=describe_other_work(measure.remarks),
     )
 
 
@@ -558,6 +560,7 @@ class PairedMeasurement:
 
     def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
         self.item_s: float | None = None
+        self.remarks: list[Sequence[Reason]] = []  # on each trial
         self._late_s = 0.0  # that an arm took in the last trial beyond what was planned
         self._profile, self._pool, self._on_progress = profile, pool, on_progress
         self._is_program = request.workload.is_program
@@ -651,6 +654,7 @@ class PairedMeasurement:
             setting = replace(setting, items=items, compares_outputs=self._profile.repeats)
         trial = replace(self._trial, arms=arms, plan=plan, setting=setting)
         measured = self._pool.measure(trial, on_progress=self._on_progress)
+        self.remarks.append(measured.remarks)
         own = measured.arms[0]
         if own.outcome != "measured" or own.timing is None:
             name = "your program" if self._is_program else self._trial.workload
