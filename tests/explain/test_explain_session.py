@@ -257,7 +257,8 @@ def test_an_interruption_shows_the_profile_and_what_was_measured_by_then(request
 def test_a_first_profile_that_does_not_end_is_ended(orders, request_of_a_program, monkeypatch):
     monkeypatch.setattr("accelbench.explain.session.LEAST_PROFILE_S", 0.2)
     with pytest.raises(
-        Unavailable, match=r"a step takes longer than the budget allows; raise --budget, such as to 10s"
+        Unavailable,
+        match=r"a step, or its first call, is slow; raise --budget, such as to 10s",
     ):
         explain(replace(request_of_a_program, budget_s=0.1))
     assert "measure" not in {order for _, order in orders}

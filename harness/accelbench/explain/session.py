@@ -245,7 +245,7 @@ def _profile_first(request: ExplanationRequest, worker: Worker) -> Profile:
     profile = TimeLimit(most_s).call(lambda: profile_in(worker, request.profiler, request.setting, {}, PATIENCE_S))
     if profile is None:
         raise Unavailable(
-            f"the profile took longer than {minutes(most_s)}: a step takes longer than the budget allows; "
+            f"the profile of your program was not over after {minutes(most_s)}: a step, or its first call, is slow; "
             f"raise --budget, such as to {_name_budget(2 * most_s)}"
         )
     return profile
