@@ -35,7 +35,7 @@ from accelbench.core import (
     find_workload,
     register_techniques,
 )
-from accelbench.errors import AccelbenchError, LazyOutput, Unavailable, place_of
+from accelbench.errors import AccelbenchError, BadInput, LazyOutput, Unavailable, place_of
 from accelbench.frameworks import Framework, load
 from accelbench.frameworks.protocol import FRAMEWORKS
 from accelbench.measuring.checks import claims
@@ -259,6 +259,11 @@ def arm_runs_of(trial: Trial) -> list[ArmRun]:
     fixed = [(find_technique(trial.framework, name), level) for name, level in trial.fixed.items()]
 
     def problem(**options: object) -> Arm:
+        if twice := sorted(trial.problem.keys() & options.keys()):
+            raise BadInput(
+                f"the test gives {twice[0]}={trial.problem[twice[0]]!r}, and a technique of this arm sets {twice[0]}, "
+                "too; leave it out of the call of measure, or switch another technique"
+            )
         return workload.build(trial.setting, **trial.problem, **options)
 
     made: list[ArmRun] = []

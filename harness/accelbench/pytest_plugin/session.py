@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.outcomes import OutcomeException
 
 from accelbench.core import (
     AS_IS,
@@ -226,8 +225,6 @@ class Session:
         for name, level in request.fixed.items():
             technique = find_technique(trial.framework, name)
             _require_level(technique, level, self.host_for([technique]))
-        if trial.id not in self.requests:
-            _refuse_options_set_twice(trial, request)
         first = self.requests.setdefault(trial.id, request)
         if request.case != first.case:
             raise BadInput(
@@ -436,51 +433,6 @@ def parse_request(
     for what in ("name", "unit", "summary"):
         plain_name(getattr(found, what), f"the workload's {what}")
     return MeasureRequest(workload=found, fixed=fixed, problem=problem)
-
-
-def _refuse_options_set_twice(trial: TrialSpec, request: MeasureRequest) -> None:
-    """Refuse an option that a test gives to the workload although a technique of the user's own sets it.
-
-    accelbench's own techniques are not asked, since they may import a framework.
-
-    Raises:
-        BadInput: there is such an option.
-    """
-    if not request.problem:
-        return
-    for technique, level in _applied(trial, request):
-        if is_user_code(technique.apply) and (twice := sorted(_options_set(technique, level) & request.problem.keys())):
-            option = twice[0]
-            raise BadInput(
-                f"measure was given {option}={request.problem[option]!r}, and technique {technique.name} at level "
-                f"{level} sets {option}, too; leave {option} out of the call, or switch another technique"
-            )
-
-
-def _applied(trial: TrialSpec, request: MeasureRequest) -> Iterator[tuple[Technique, str]]:
-    """Yield each technique of a trial with each level at which an arm has it, and those that a ladder consists of."""
-    for technique in trial.techniques:
-        if isinstance(technique, Ladder):
-            for name, level in [*technique.start.items(), *technique.steps.values()]:
-                yield find_technique(trial.framework, name), level
-        else:
-            for level in dict.fromkeys(arm[technique.name] for arm in trial.arms):
-                yield technique, level
-    for name, level in request.fixed.items():
-        yield find_technique(trial.framework, name), level
-
-
-def _options_set(technique: Technique, level: str) -> set[str]:
-    """Return the options of the workload that a technique sets at a level; it is applied until it builds."""
-    options: set[str] = set()
-
-    def build(**given: Any) -> NoReturn:
-        options.update(given)
-        raise Unavailable("only the options are asked for")
-
-    with suppress(Exception, SystemExit, OutcomeException):  # its arm reports what a technique raises
-        technique.apply(build, level)
-    return options
 
 
 def techniques_to_send(techniques: Sequence[Technique]) -> tuple[Technique, ...]:
