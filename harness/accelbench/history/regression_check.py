@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +25,7 @@ from accelbench.errors import BadInput
 from accelbench.history.decompose import WORKLOAD, split_times
 from accelbench.history.epochs import assign_epochs, differences_between
 from accelbench.history.observations import History, pivot, standard_errors, tests_by_case
-from accelbench.history.policy import Adjustment, Subject, Thresholds, Waiver, log_adjustments, log_margin
+from accelbench.history.policy import Subject, Thresholds, Waiver, log_adjustments, log_margin
 from accelbench.history.run_statistics import (
     MAX_RUNS,
     Matrix,
@@ -378,22 +377,16 @@ def _adjust(
     speeds = [column for each in series for column in each.values.T.tolist()]
     adjustments, remarks = log_adjustments(subjects, waivers, runs, speeds)
     accepted = np.zeros((len(runs), len(subjects)))
-    reasons: dict[Subject, str] = {}
-    for place, own in groupby(sorted(adjustments, key=_place_of), _place_of):
-        found = [*own]
-        reasons[subjects[place]] = "; ".join(dict.fromkeys(each.reason for each in found))
-        for each in found:
-            accepted[: each.runs, place] += each.logarithm
+    reasons: dict[Subject, dict[str, None]] = {}
+    for each in adjustments:
+        accepted[: each.runs, each.place] += each.logarithm
+        reasons.setdefault(subjects[each.place], {})[each.reason] = None
     ends = np.cumsum([len(each.subjects) for each in series])
     adjusted = [
         replace(each, values=each.values + part, accepted=part)
         for each, part in zip(series, np.split(accepted, ends, axis=1), strict=False)  # nothing is beyond the last end
     ]
-    return adjusted, reasons, remarks
-
-
-def _place_of(adjustment: Adjustment) -> int:
-    return adjustment.place
+    return adjusted, {subject: "; ".join(own) for subject, own in reasons.items()}, remarks
 
 
 def _name_accepted(

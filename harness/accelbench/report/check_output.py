@@ -17,7 +17,6 @@ from accelbench.schema.safe_json import printable
 
 _GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "accepted": "✓", "undecided": "?", "same": "="}
 _CHANGED: tuple[Verdict, ...] = ("lost", "slower", "faster", "accepted")
-_MAX_DIGITS = 7  # of a percentage
 _MAX_LISTED = 20  # findings of one verdict that are listed one by one
 
 
@@ -187,21 +186,13 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
         yield few, f"{_format_range(known, 'earlier run')} {are} too few; {_runs_needed(few)}"
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
-        seen = _percent_above(*(median(each) for each in zip(*((f.visible, f.margin) for f in scattered), strict=True)))
-        shown = f"one of {seen} would show" + (" in half of them" if len(scattered) > 1 else "")
+        least = math.ceil(1000 * median(each.visible for each in scattered)) / 10  # rounded up, it exceeds the margin
+        shown = f"one of {units.significant(least)} % would show" + (" in half of them" if len(scattered) > 1 else "")
         spread = "the runs spread too much to show a change of the size that matters"
         yield scattered, f"{spread} ({shown}); {_runs_needed(scattered)}"
     for each in undecided:
         if each.visible <= each.margin:
             yield [each], f"may have changed ({_describe_change(each)}), but not beyond chance; {_runs_needed([each])}"
-
-
-def _percent_above(share: float, smaller: float) -> str:
-    """Return a share as a percentage, with as many digits as tell it from a smaller one."""
-    digits = 2
-    while digits < _MAX_DIGITS and float(f"{share:.{digits - 1}e}") <= float(f"{smaller:.{digits - 1}e}"):
-        digits += 1
-    return f"{units.significant(100 * share, digits)} %"
 
 
 def _runs_needed(findings: Sequence[SubjectVerdict]) -> str:
