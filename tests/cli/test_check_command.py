@@ -259,9 +259,9 @@ def test_tests_that_measure_the_same_are_told_apart(accelbench, tmp_path, kind):
 def test_a_size_that_would_show_is_told_from_the_one_that_matters():
     subject = Subject(kind="workload", key="torch net", framework="torch", workload="net")
     close = SubjectVerdict(subject=subject, verdict="undecided", margin=0.03, visible=0.03026, more_runs=1)
-    assert "(one of 3.10 % would show)" in describe_finding(close)
-    assert "(one of 3.30 % would show)" in describe_finding(replace(close, visible=0.0321))
-    assert "(one of 3.10 % would show)" in describe_finding(replace(close, visible=0.030001))
+    assert "(one of 3.1 % would show)" in describe_finding(close)
+    assert "(one of 3.3 % would show)" in describe_finding(replace(close, visible=0.0321))
+    assert "(one of 3.1 % would show)" in describe_finding(replace(close, visible=0.030001))
 
 
 def test_an_answer_that_may_be_wrong_is_accepted_too(accelbench, results):

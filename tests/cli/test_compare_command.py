@@ -285,3 +285,5 @@ def test_tests_that_measure_the_same_are_told_apart(accelbench, tmp_path):
         paths.append(str(save(run(*trials), tmp_path / f"{number:04}_a.json", f"2026-01-{number:02}T00:00:00")))
     told = accelbench("compare", *paths, "--all").stdout
     assert ["torch, test_first" in told, "torch, test_second" in told, "third" in told] == [True, True, False]
+    page = accelbench("compare", *paths, "--format", "html").stdout
+    assert "bf16 · net · torch · test_first" in page

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from accelbench.errors import BadInput
 from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, TimeParts, split_times
-from accelbench.history.observations import History, pivot, standard_errors
+from accelbench.history.observations import LABEL, History, pivot, standard_errors, tests_by_case
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
+from accelbench.results.arm_table import rows_of
 from accelbench.schema.safe_json import printable
 from accelbench.text import join_names
 from accelbench.units import plural
@@ -63,8 +64,9 @@ class RunComparison:
     about how many runs a side would decide. Shifts are logarithms, above 0 where it is faster after. ``machine`` has
     one row, or none where nothing is known of it: without times in common, or on one machine with few workloads.
     ``workloads`` are indexed by framework and workload. ``techniques`` have one row per effect, with its description,
-    ``standing`` and, beyond the machine's part, how the times of its baseline and of itself shifted:
-    ``baseline_shift`` and ``own_shift``. ``spread_known`` says whether the spread between runs is known.
+    ``standing``, the name of its ``test`` where another one measures the same, and how the times of its baseline and
+    of itself shifted beyond the machine's part: ``baseline_shift`` and ``own_shift``. ``spread_known`` says whether
+    the spread between runs is known.
     """
 
     before: Side
@@ -284,6 +286,8 @@ def _compare_techniques(observed: pd.DataFrame, runs: pd.DataFrame, times: pd.Da
     found = sides.compare(effects, margins, bounds, errors)
     zones = np.array([log_margin(margin) for margin in margins])
     found = found.assign(standing=_judge_standings(found, zones)).join(described).reset_index()
+    tests = tests_by_case(rows_of(found[["case", "trial", *LABEL]]))
+    found = found.assign(test=[tests.get(case, "") for case in found["case"]])
     size = found["shift"].abs().where(found["verdict"].isin(["faster", "slower"]), -1)
     return found.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
 

@@ -65,7 +65,7 @@ RUN_COLUMNS = (
 UNMEASURED_COLUMNS = (
     "run", "case", "framework", "workload", "problem", "fixed", "technique", "level", "against", "outcome", "reason",
 )  # fmt: skip
-_LABEL = ("framework", "workload", "problem", "fixed", "level", "against")  # what reports call a case by
+LABEL = ("framework", "workload", "problem", "fixed", "level", "against")  # what reports call a case by
 _DEFAULT_ALPHA = 0.01  # of a run's intervals, where its settings do not say
 KINDS = {
     "baseline": "bool",
@@ -170,7 +170,7 @@ def tests_by_case(arms: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of the test by case, where reports would call another test's case the same: see `tell_apart`."""
     alike: dict[tuple[Any, ...], dict[str, str]] = {}
     for arm in arms:
-        alike.setdefault(tuple(arm[name] for name in _LABEL), {})[arm["trial"]] = arm["case"]
+        alike.setdefault(tuple(arm[name] for name in LABEL), {})[arm["trial"]] = arm["case"]
     return {
         cases[trial]: test for cases in alike.values() for trial, test in tell_apart(dict.fromkeys(cases, "")).items()
     }

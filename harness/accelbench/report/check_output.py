@@ -187,7 +187,7 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
         least = math.ceil(1000 * median(each.visible for each in scattered)) / 10  # rounded up, it exceeds the margin
-        shown = f"one of {units.significant(least)} % would show" + (" in half of them" if len(scattered) > 1 else "")
+        shown = f"one of {least:g} % would show" + (" in half of them" if len(scattered) > 1 else "")
         spread = "the runs spread too much to show a change of the size that matters"
         yield scattered, f"{spread} ({shown}); {_runs_needed(scattered)}"
     for each in undecided:

@@ -15,7 +15,7 @@ import pandas as pd
 from accelbench import units
 from accelbench.history.compare_runs import FACTOR, MIN_RUNS, RunComparison, Side
 from accelbench.history.epochs import differences_between
-from accelbench.history.observations import History, tests_by_case
+from accelbench.history.observations import History
 from accelbench.history.run_statistics import MAX_RUNS
 from accelbench.report.figures.drawing import FigureWithData
 from accelbench.report.figures.shifts import DECIDED, draw_shifts, format_speedups
@@ -312,12 +312,9 @@ def _tabulate_shifts(comparison: RunComparison, *, decided_only: bool) -> dict[s
     """Return the tables that have rows, by heading; between two machines, effects show how they carry over."""
     workloads = rows_of(comparison.workloads.reset_index())
     workloads.sort(key=lambda row: abs(row["shift"]) if row["verdict"] in DECIDED else -1, reverse=True)
-    techniques = rows_of(comparison.techniques)
-    tests = tests_by_case(techniques)
-    techniques = [{**row, "test": tests.get(row["case"], "")} for row in techniques]
     found = _CARRIES_OVER if comparison.moved else _VERDICT
     shown = {
-        "Techniques": (techniques, [*_EFFECT, _SHIFT, found, *_SPEEDS, _TO_DECIDE]),
+        "Techniques": (rows_of(comparison.techniques), [*_EFFECT, _SHIFT, found, *_SPEEDS, _TO_DECIDE]),
         "Workloads": (workloads, [*_WORKLOAD, _SHIFT, _VERDICT, _TO_DECIDE]),
     }
     tables = {

@@ -72,7 +72,7 @@ def _rows(comparison: RunComparison) -> Iterator[dict[str, Any]]:
     for row in workloads:
         yield _row("workload", " · ".join((row["workload"], row["framework"])), row)
     for row in techniques:
-        held = (row["level"], row["workload"], row["problem"], row["fixed"], row["framework"])
+        held = (row["level"], row["workload"], row["problem"], row["fixed"], row["framework"], row["test"])
         yield _row("technique", " · ".join(filter(None, held)), row, format_speedups(row))
 
 
