@@ -6,7 +6,7 @@ The command prints it and reports show it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -21,14 +21,11 @@ from accelbench.schema.run_explanation import (
     list_predictions,
     list_reasons,
 )
-from accelbench.text import format_case, format_levels, format_table, join_sentences, name_tests
+from accelbench.text import format_case, format_levels, format_table, join_sentences
 from accelbench.units import count, minutes, percent, plural, ratio, seconds, speedup
 
 Predicted = tuple[PredictedEffect, EffectOfRun]
 Explained = tuple[ExplainedEffect, EffectOfRun]
-Tests = Mapping[str, str]  # names of tests by the ids of their trials
-
-NO_TESTS: Tests = {}  # of a run in which no two trials measure the same
 
 PREDICTION_HEADINGS = ("workload", "technique", "touches", "share of the time", "at most", "measured", "")
 CHANGE_HEADINGS = ("operator", "without", "with", "difference", "calls")
@@ -48,11 +45,11 @@ def is_surpassed(predicted: PredictedEffect, found: EffectOfRun) -> bool:
     return found.effect.low > predicted.at_most
 
 
-def list_prediction_cells(predictions: Iterable[Predicted], tests: Tests = NO_TESTS) -> list[tuple[str, ...]]:
+def list_prediction_cells(predictions: Iterable[Predicted]) -> list[tuple[str, ...]]:
     """Return the cells of a row for each prediction, under ``PREDICTION_HEADINGS``."""
     return [
         (
-            name_case(found, tests),
+            name_case(found),
             format_levels(predicted.levels),
             predicted.touches,
             percent(predicted.share),
@@ -88,21 +85,21 @@ def count_predictions(predictions: Sequence[Predicted]) -> str:
     )
 
 
-def name_case(found: EffectOfRun, tests: Tests = NO_TESTS, framework: str = "") -> str:
-    """Return on what an effect was measured; ``tests`` are the names that `name_tests` returns of the run."""
+def name_case(found: EffectOfRun, framework: str = "") -> str:
+    """Return on what an effect was measured."""
     trial = found.trial
     return format_case(
         workload=trial.workload,
         problem=trial.problem,
         fixed=trial.fixed,
         framework=framework,
-        test=tests.get(trial.id, ""),
+        test=found.test,
     )
 
 
-def name_effect(found: EffectOfRun, tests: Tests = NO_TESTS) -> str:
+def name_effect(found: EffectOfRun) -> str:
     """Return what an effect is of, such as ``amp fp16 on mlp-train (torch)``."""
-    return f"{format_levels(found.arm.levels)} on {name_case(found, tests)} ({found.trial.framework})"
+    return f"{format_levels(found.arm.levels)} on {name_case(found)} ({found.trial.framework})"
 
 
 def state_effect(found: EffectOfRun) -> str:
@@ -176,10 +173,9 @@ def write_effect(
     found: EffectOfRun,
     heading: Callable[[str], str],
     fence: str = "",
-    tests: Tests = NO_TESTS,
 ) -> Iterator[str]:
     """Yield the lines about one effect: what it is, why, and its operators; or a text why it is not explained."""
-    yield heading(f"{name_effect(found, tests)}: {state_effect(found)}")
+    yield heading(f"{name_effect(found)}: {state_effect(found)}")
     if isinstance(explained, str):
         yield from ("", f"Not profiled: {explained}.", "")
         return
@@ -194,13 +190,12 @@ def _fence(table: str, fence: str) -> Iterator[str]:
 def _write_lines(
     explanation: RunExplanation, run: Run, heading: Callable[[str], str], fence: str = ""
 ) -> Iterator[str]:
-    tests = name_tests(run.trials)
     for explained, found in list_reasons(explanation, run):
-        yield from write_effect(explained, found, heading, fence, tests)
+        yield from write_effect(explained, found, heading, fence)
     if predictions := list_predictions(explanation, run):
         yield heading("What profiles of the baselines allow, beside what was measured")
         yield from ("", f"{count_predictions(predictions)} {MEANING}", "")
-        yield from _fence(format_table(list_prediction_cells(predictions, tests), PREDICTION_HEADINGS), fence)
+        yield from _fence(format_table(list_prediction_cells(predictions), PREDICTION_HEADINGS), fence)
     yield from list_gaps(explanation)
     parts = plural(len(explanation.reasons), "effect")
     yield f"{parts} explained in {minutes(explanation.spent_s)}."

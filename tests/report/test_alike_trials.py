@@ -1,4 +1,4 @@
-"""Two tests that measure the same are told apart wherever a person reads of them, and no other test is named."""
+"""Where two tests measure the same, everything that a person reads names the test, and it does so nowhere else."""
 
 from dataclasses import replace
 

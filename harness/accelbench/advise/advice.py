@@ -183,11 +183,7 @@ def build_advice(
 
 def list_left_out(applicable: Iterable[Applicable], only: tuple[str, ...]) -> dict[str, str]:
     """Return the reasons for what was left out of the techniques that a user named, or of all."""
-    return {
-        each.technique if level == "*" else f"{each.technique} {level}": reason
-        for each in _asked_for(applicable, only)
-        for level, reason in each.refused.items()
-    }
+    return {name: reason for each in _asked_for(applicable, only) for name, reason in each.left_out.items()}
 
 
 def find_largest_batch(applicable: Iterable[Applicable]) -> int | None:

@@ -8,7 +8,7 @@ batches are not among them: they also make operators cheaper per item, by as muc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from accelbench.explain.causes import format_share
@@ -20,6 +20,7 @@ from accelbench.units import speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
 DECOMPOSITIONS = ("svd", "qr", "cholesky", "eigh", "eig", "solve", "inv", "lstsq")  # NumPy's, in LAPACK over BLAS
+NO_SWITCH = "nothing outside can switch it"
 OF_IMAGES = ("conv", "pool", "batch_norm")  # operators that read channels
 UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profile does not show
 
@@ -64,19 +65,11 @@ def leave_out(predictions: Iterable[Prediction], applicable: Iterable[Applicable
                 each,
                 techniques=tuple(name for name in each.techniques if name not in fixed),
                 present={one.technique: ", ".join(one.present) for one in gone if one.present},
-                left_out={name: why for one in gone for name, why in _list_reasons(one)},
+                left_out={one.technique: NO_SWITCH for one in gone if not (one.refused or one.present)}
+                | {name: why for one in gone for name, why in one.left_out.items()},
             )
         )
     return sorted(found, key=lambda each: not each.techniques)
-
-
-def _list_reasons(applicable: Applicable) -> Iterator[tuple[str, str]]:
-    """Yield why a technique, or a level of it, cannot be switched."""
-    name = applicable.technique
-    for level, why in applicable.refused.items():
-        yield name if level == "*" else f"{name} {level}", why
-    if not (applicable.refused or applicable.present):
-        yield name, "nothing outside can switch it"
 
 
 def _predict_arrays(profile: Profile) -> list[Prediction]:

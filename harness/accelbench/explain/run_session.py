@@ -38,7 +38,7 @@ from accelbench.schema.run_explanation import (
     PredictedEffect,
     RunExplanation,
 )
-from accelbench.text import format_case, format_levels, hyphenate, join_names
+from accelbench.text import format_case, format_levels, hyphenate, join_names, name_tests
 from accelbench.units import significant
 
 PREDICTING_SHARE = 0.6  # of the budget, after which effects are explained before more baselines are profiled
@@ -185,7 +185,8 @@ def explain_effects(
             explained = next(_explain_questions([question], profiles.found), None)
             why = (profiles.failures[each.key] for each in question.sides if not profiles.has(each))
             assert arm.effect is not None  # it is an effect
-            yield EffectOfRun(trial=trial, arm=arm, effect=arm.effect), explained or next(why)
+            test = name_tests(run.trials).get(trial.id, "")
+            yield EffectOfRun(trial=trial, arm=arm, effect=arm.effect, test=test), explained or next(why)
 
 
 def require_profilable(run: Run, here: str) -> None:

@@ -46,12 +46,12 @@ from accelbench.explain.prediction import Prediction, leave_out, predict
 from accelbench.explain.profile import ALPHA, Profile
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
-from accelbench.measuring.applicable import Applicable, try_level
+from accelbench.measuring.applicable import try_level
 from accelbench.measuring.costs import resources
 from accelbench.measuring.interference import describe_other_work
 from accelbench.measuring.workers.interpreter import STARTING_S
 from accelbench.measuring.workers.pool import Pool
-from accelbench.measuring.workers.process import Worker, WorkerLostError, send_by_value
+from accelbench.measuring.workers.process import Worker, WorkerLostError, ask_applicable, send_by_value
 from accelbench.schema import nvml
 from accelbench.schema.reasons import Reason, describe_error_at
 from accelbench.schema.result import ArmRecord, Ceiling
@@ -273,23 +273,11 @@ def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
     profiler = request.profiler
     with start_workers(request.framework, [request.fixed]) as (worker,), closing(worker):
         profile = _call_profiler(worker, profiler, request.setting, {}, PATIENCE_S)
-        applicable = _list_applicable(request, worker) if request.workload.is_program else []
-    return leave_out(predict(profile), applicable)
-
-
-def _list_applicable(request: ExplanationRequest, worker: Worker) -> list[Applicable]:
-    """Return which techniques apply to a user's program, as advice finds it.
-
-    Raises:
-        BadInput: the program cannot be built.
-    """
-    accelerators, *_ = worker.ask("describe")
-    trial = _trial_of(request)
-    send_by_value(trial)
-    found: Any = worker.ask("applicable", trial, replace(_describe_host(), accelerators=accelerators))
-    if isinstance(found, AccelbenchError):
-        raise found
-    return [*found]
+        if not request.workload.is_program:
+            return predict(profile)
+        accelerators, *_ = worker.ask("describe")
+        host = replace(_describe_host(), accelerators=accelerators)
+        return leave_out(predict(profile), ask_applicable(worker, _trial_of(request), host))
 
 
 def _trial_of(request: ExplanationRequest) -> Trial:

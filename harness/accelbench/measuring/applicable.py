@@ -44,6 +44,12 @@ class Applicable:
     present: tuple[str, ...] = ()
     recipes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The reasons for what is left out, by the technique, or by technique and level."""
+        name = self.technique
+        return {name if level == "*" else f"{name} {level}": why for level, why in self.refused.items()}
+
 
 def applicable(trial: Trial, host: Host) -> list[Applicable]:
     """Return the techniques that apply to the trial's workload and that the trial does not hold fixed.

@@ -22,7 +22,7 @@ from accelbench.results.combinations import LadderResult
 from accelbench.schema.result import Run
 from accelbench.schema.run_explanation import list_predictions, list_reasons
 from accelbench.schema.verdict import DOUBTFUL
-from accelbench.text import format_baseline, format_place, join_sentences, name_tests
+from accelbench.text import format_baseline, format_place, join_sentences
 
 if TYPE_CHECKING:
     from accelbench.report.history_section import HistorySection
@@ -94,10 +94,9 @@ def _summarize_reasons(findings: Findings) -> list[str]:
     explanation = findings.result.explanation
     if explanation is None:
         return []
-    tests = name_tests(findings.run.trials)
     reasons, predictions = list_reasons(explanation, findings.run), list_predictions(explanation, findings.run)
     sentences = [
-        f"{name_effect(found, tests)}: {state_effect(found)}. {join_sentences(explained.sentences[:_MOST_SENTENCES])}"
+        f"{name_effect(found)}: {state_effect(found)}. {join_sentences(explained.sentences[:_MOST_SENTENCES])}"
         for explained, found in reasons[:_MOST_REASONS]
     ]
     return [*sentences, *([count_predictions(predictions)] if predictions else [])]

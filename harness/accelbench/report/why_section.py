@@ -11,7 +11,6 @@ from accelbench.explained_run import (
     MEANING,
     Explained,
     Predicted,
-    Tests,
     count_predictions,
     format_bound,
     is_surpassed,
@@ -29,7 +28,7 @@ from accelbench.report.tables import Column, Table, plain_table, read_number, re
 from accelbench.results import Findings
 from accelbench.schema.environment_difference import compare_environments, facts_of_run, possible_causes, summarize
 from accelbench.schema.run_explanation import RunExplanation, list_predictions, list_reasons
-from accelbench.text import cross, format_levels, name_tests
+from accelbench.text import cross, format_levels
 from accelbench.units import percent, plural, ratio
 
 _FIRST = 6  # reasons that are listed at once; the others are folded
@@ -102,21 +101,20 @@ def explain_effects(findings: Findings, anchors: Anchors) -> WhySection | None:
     gaps = [*list_gaps(explanation)]
     if not predictions and not reasons and not gaps:
         return None
-    tests = name_tests(run.trials)
-    figure = draw_predictions(predictions, anchors.section("predictions"), tests)
+    figure = draw_predictions(predictions, anchors.section("predictions"))
     return WhySection(
-        reasons=[_make_reason(pair, anchors, place, tests) for place, pair in enumerate(reasons, start=1)],
+        reasons=[_make_reason(pair, anchors, place) for place, pair in enumerate(reasons, start=1)],
         predicted=count_predictions(predictions) if predictions else "",
         meaning=MEANING,
-        predictions=_tabulate(predictions, tests),
+        predictions=_tabulate(predictions),
         figures=[figure] if figure else [],
         gaps=[*gaps, *_describe_changes(findings, explanation)],
     )
 
 
-def _make_reason(pair: Explained, anchors: Anchors, place: int, tests: Tests) -> EffectReason:
+def _make_reason(pair: Explained, anchors: Anchors, place: int) -> EffectReason:
     explained, found = pair
-    name = name_effect(found, tests)
+    name = name_effect(found)
     return EffectReason(
         anchor=anchors.section(f"why-{place}-{slug(name)}"),
         trial=found.trial.id,
@@ -129,14 +127,14 @@ def _make_reason(pair: Explained, anchors: Anchors, place: int, tests: Tests) ->
     )
 
 
-def _tabulate(predictions: Sequence[Predicted], tests: Tests) -> Table:
+def _tabulate(predictions: Sequence[Predicted]) -> Table:
     rows = []
     for predicted, found in predictions:
         trial, effect = found.trial, found.effect
         rows.append(
             {
                 "trial": trial.id,
-                "workload": name_case(found, tests, trial.framework),
+                "workload": name_case(found, trial.framework),
                 "technique": format_levels(predicted.levels),
                 "touches": predicted.touches,
                 "share": percent(predicted.share),

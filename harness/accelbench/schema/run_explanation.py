@@ -20,6 +20,7 @@ import msgspec
 from accelbench.schema.result import ArmRecord, Count, Effect, Environment, Run, Seconds, TrialRecord
 from accelbench.schema.result_json import to_json
 from accelbench.schema.safe_json import as_schema
+from accelbench.text import name_tests
 
 SCHEMA_VERSION = 1
 SUFFIX = ".explained"
@@ -111,21 +112,12 @@ class RunExplanation:
 
 @dataclass(frozen=True, kw_only=True)
 class EffectOfRun:
-    """An effect of a run, with its trial and its arm."""
+    """An effect of a run, with its trial and its arm; ``test`` names its test where another one measures the same."""
 
     trial: TrialRecord
     arm: ArmRecord
     effect: Effect
-
-
-def find_effect(run: Run, about: PredictedEffect | ExplainedEffect) -> EffectOfRun | None:
-    """Return the effect that a part of an explanation is about, None if the run has no such effect."""
-    for trial in run.trials:
-        if trial.id == about.trial:
-            for arm in trial.arms[1:]:
-                if arm.levels == about.levels and arm.effect is not None:
-                    return EffectOfRun(trial=trial, arm=arm, effect=arm.effect)
-    return None
+    test: str = ""
 
 
 def list_predictions(explanation: RunExplanation, run: Run) -> list[tuple[PredictedEffect, EffectOfRun]]:
@@ -139,8 +131,18 @@ def list_reasons(explanation: RunExplanation, run: Run) -> list[tuple[ExplainedE
 
 
 def _pair(parts: list[Any], run: Run) -> Iterator[tuple[Any, EffectOfRun]]:
+    """Yield the parts of an explanation whose effects the run has, with these."""
+    tests = name_tests(run.trials)
+    effects = {
+        (trial.id, frozenset(arm.levels.items())): EffectOfRun(
+            trial=trial, arm=arm, effect=arm.effect, test=tests.get(trial.id, "")
+        )
+        for trial in run.trials
+        for arm in trial.arms[1:]
+        if arm.effect is not None
+    }
     for part in parts:
-        if (found := find_effect(run, part)) is not None:
+        if (found := effects.get((part.trial, frozenset(part.levels.items())))) is not None:
             yield part, found
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import cast
 
 import accelbench.techniques  # noqa: F401  fills the catalogue
 from accelbench.core import Host, Levels, OnProgress, Plan, Trial, environment_of
-from accelbench.errors import AccelbenchError
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.trial_result import OVERHEAD, TimeLedger, TrialResult
 from accelbench.measuring.workers.across_processes import add_proofs, alternate, retry_after_oom
-from accelbench.measuring.workers.process import UnsendableError, Worker, WorkerLostError, send_by_value
+from accelbench.measuring.workers.process import UnsendableError, Worker, WorkerLostError, ask_applicable, send_by_value
 from accelbench.roofline import plausibility
 from accelbench.roofline.ceilings import Ceilings
 from accelbench.schema.reasons import reason_of
@@ -69,15 +67,11 @@ class Pool:
             UnsendableError: the workload cannot be sent to the worker.
             WorkerLostError: the worker was lost.
         """
-        send_by_value(trial)
         try:
-            reply = self._worker_for(trial.framework, {}).ask("applicable", trial, host)
+            return ask_applicable(self._worker_for(trial.framework, {}), trial, host)
         except WorkerLostError:
             self._end(trial.framework)
             raise
-        if isinstance(reply, AccelbenchError):
-            raise reply
-        return cast(list[Applicable], reply)
 
     def start(self, framework: str) -> None:
         """Start a framework's worker, unless there is one, and wait until it has imported the framework.

@@ -21,8 +21,9 @@ from typing import Any, BinaryIO, cast
 
 import cloudpickle
 
-from accelbench.core import OnProgress, Trial
+from accelbench.core import Host, OnProgress, Trial
 from accelbench.errors import AccelbenchError
+from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.workers.interpreter import STARTING_S, find_interpreter
 from accelbench.measuring.workers.unpicklable import why_unpicklable
 from accelbench.schema.reasons import Reason, reason
@@ -86,6 +87,22 @@ def send_by_value(trial: Trial) -> None:
             is_everywhere = package == OWN_PACKAGE or package in sys.stdlib_module_names
             if not is_everywhere and (module := sys.modules.get(name)) is not None:
                 cloudpickle.register_pickle_by_value(module)
+
+
+def ask_applicable(worker: Worker, trial: Trial, host: Host) -> list[Applicable]:
+    """Return the techniques that apply to the trial's workload, as its worker finds them.
+
+    Raises:
+        Unavailable: the framework is not installed.
+        BadInput: the workload is a user's program that cannot be built.
+        UnsendableError: the workload cannot be sent to the worker.
+        WorkerLostError: the worker was lost.
+    """
+    send_by_value(trial)
+    found: list[Applicable] | AccelbenchError = worker.ask("applicable", trial, host)
+    if isinstance(found, AccelbenchError):
+        raise found
+    return found
 
 
 def modules_of(value: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from accelbench import units
-from accelbench.explained_run import MEANING, NO_TESTS, Predicted, Tests, format_bound, is_surpassed, name_effect
+from accelbench.explained_run import MEANING, Predicted, format_bound, is_surpassed, name_effect
 from accelbench.report.figures.drawing import FigureWithData, describe_effect, draw_interval, draw_point, speedup_axis
 from accelbench.report.figures.svg import INK, LINE, Axis, Chart, Key, Panel, log_places, ticks
 from accelbench.report.verdicts import COLOURS, MARKERS
@@ -19,11 +19,8 @@ _ROOM = 1.15  # beside the outermost bounds, as a factor
 _DENSE = 6  # the span of an axis, as a factor, below which it has more ticks
 
 
-def draw_predictions(predictions: Sequence[Predicted], name: str, tests: Tests = NO_TESTS) -> FigureWithData | None:
-    """Draw what was measured over what the profile allows, where it bounds an effect; None if it bounds none.
-
-    ``tests`` are the names that `name_tests` returns of the run.
-    """
+def draw_predictions(predictions: Sequence[Predicted], name: str) -> FigureWithData | None:
+    """Draw what was measured over what the profile allows, where it bounds an effect; None if it bounds none."""
     bounded = [pair for pair in predictions if math.isfinite(pair[0].at_most)]
     if not bounded:
         return None
@@ -32,7 +29,7 @@ def draw_predictions(predictions: Sequence[Predicted], name: str, tests: Tests =
     for predicted, found in bounded:
         effect = found.effect
         row = {"speedup": effect.speedup, "low": effect.low, "high": effect.upper, "verdict": effect.verdict}
-        shown = f"{describe_effect(name_effect(found, tests), row)}; the profile allows {format_bound(predicted)}"
+        shown = f"{describe_effect(name_effect(found), row)}; the profile allows {format_bound(predicted)}"
         draw_interval(panel, predicted.at_most, effect.low, effect.upper, effect.verdict, upright=True)
         draw_point(panel, predicted.at_most, effect.speedup, effect.verdict, shown)
     verdicts = {found.effect.verdict for _, found in bounded}
@@ -41,9 +38,9 @@ def draw_predictions(predictions: Sequence[Predicted], name: str, tests: Tests =
         kind="predictions",
         name=name,
         title=title,
-        alt=f"{title}. {'; '.join(_describe(*pair, tests) for pair in bounded)}.",
+        alt=f"{title}. {'; '.join(_describe(*pair) for pair in bounded)}.",
         note=_note(len(bounded), len(predictions) - len(bounded)),
-        data=pd.DataFrame([_tabulate(*pair, tests) for pair in bounded]),
+        data=pd.DataFrame([_tabulate(*pair) for pair in bounded]),
         figure=Chart(title=title, panels=[panel], legend=legend, columns=2),
     )
 
@@ -82,18 +79,18 @@ def _state_finding(bounded: Sequence[Predicted]) -> str:
     return f"{count} surely {'surpasses' if surpassed < 2 else 'surpass'} what the profile of the baseline allows"
 
 
-def _describe(predicted: PredictedEffect, found: EffectOfRun, tests: Tests) -> str:
+def _describe(predicted: PredictedEffect, found: EffectOfRun) -> str:
     effect = found.effect
     return (
-        f"{name_effect(found, tests)}: at most {format_bound(predicted)}, measured "
+        f"{name_effect(found)}: at most {format_bound(predicted)}, measured "
         f"{units.ratio(effect.speedup, effect.low, effect.upper)}"
     )
 
 
-def _tabulate(predicted: PredictedEffect, found: EffectOfRun, tests: Tests) -> dict[str, object]:
+def _tabulate(predicted: PredictedEffect, found: EffectOfRun) -> dict[str, object]:
     effect = found.effect
     return {
-        "effect": name_effect(found, tests),
+        "effect": name_effect(found),
         "touches": predicted.touches,
         "share of the time": predicted.share,
         "at most (×)": predicted.at_most,
