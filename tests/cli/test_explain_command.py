@@ -114,7 +114,10 @@ def build():
 
 @pytest.mark.slow
 def test_a_program_that_waits_for_its_data_is_told_to_load_in_other_processes(accelbench, tmp_path, monkeypatch):
-    monkeypatch.setattr("accelbench.explain.session.MOST_S", 1.0)  # of an arm: a busy machine uses more of the budget
+    # seconds of an arm: a busy machine uses more of the budget
+    monkeypatch.setattr(
+        "accelbench.explain.paired_measurement.MOST_S", 1.0
+    )  # of an arm: a busy machine uses more of the budget
     monkeypatch.setattr("accelbench.roofline.ceilings.Ceilings.get", lambda *_: [])  # they take a while
     (tmp_path / "slow_loader.py").write_text(SLOW_LOADER)
     for _ in range(3):  # where other processes disturb nearly all pairs, they rightly decide nothing

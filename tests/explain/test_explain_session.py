@@ -24,9 +24,10 @@ from accelbench.explain import (
     reasons_as_json,
     reasons_as_text,
 )
+from accelbench.explain.paired_measurement import PairedMeasurement
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
-from accelbench.explain.session import PairedMeasurement, find_objection
+from accelbench.explain.technique_session import find_objection
 from accelbench.machine_lock import lock_machine
 from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.trial_result import TrialResult
@@ -53,6 +54,18 @@ ANSWERS: dict[str, Any] = {
     "applicable": [],
 }
 OBJECTION = ""
+
+
+def use_pool(monkeypatch: pytest.MonkeyPatch, pool: Any) -> None:
+    """Measure by this pool."""
+    for room in ("session", "technique_session"):
+        monkeypatch.setattr(f"accelbench.explain.{room}.Pool", lambda _: pool)
+
+
+def use_clock(monkeypatch: pytest.MonkeyPatch, now_s: list[float]) -> None:
+    """Read the time, in seconds, from a list of one."""
+    for room in ("session", "technique_session", "paired_measurement"):
+        monkeypatch.setattr(f"accelbench.explain.{room}.time", SimpleNamespace(monotonic=lambda: now_s[0]))
 
 
 @pytest.fixture
@@ -89,7 +102,7 @@ def orders(monkeypatch, tmp_path) -> list[tuple[int, str]]:
             log.append((self.number, "close"))
 
     monkeypatch.setenv("ACCELBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("accelbench.explain.session.Worker", LoggingWorker)
+    monkeypatch.setattr("accelbench.explain.profile_worker.Worker", LoggingWorker)
     monkeypatch.setattr("accelbench.measuring.workers.pool.Worker", LoggingWorker)
     return log
 
@@ -244,7 +257,7 @@ def test_an_interruption_shows_the_profile_and_what_was_measured_by_then(request
         pool.ceilings.get = interrupt
     several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    use_pool(monkeypatch, pool)
     explanation = explain(request_of_a_program)
     assert explanation.interrupted
     assert explanation.profile == several
@@ -255,7 +268,7 @@ def test_an_interruption_shows_the_profile_and_what_was_measured_by_then(request
 
 @pytest.mark.usefixtures("slow_profiles")
 def test_a_first_profile_that_does_not_end_is_ended(orders, request_of_a_program, monkeypatch):
-    monkeypatch.setattr("accelbench.explain.session.LEAST_PROFILE_S", 0.2)
+    monkeypatch.setattr("accelbench.explain.profile_worker.LEAST_PROFILE_S", 0.2)
     with pytest.raises(
         Unavailable,
         match=r"a step, or its first call, is slow; raise --budget, such as to 10s",
@@ -317,7 +330,7 @@ OPEN, SURE = (1.2, 0.9, 1.5), (1.3, 1.2, 1.4)
 @pytest.mark.usefixtures("orders")
 def test_what_the_pairs_leave_open_is_taken_off_again_in_the_time_that_is_left(request_of_a_program, monkeypatch):
     pool = AnsweringPool(OPEN, SURE)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    use_pool(monkeypatch, pool)
     explanation = explain(request_of_a_program)
     assert [trial.arms[1:] for trial in pool.trials] == [({"threads": "all"},)] * 2
     assert [cause.code for cause in explanation.causes] == ["one-thread"]
@@ -330,7 +343,7 @@ def test_operators_are_compared_with_the_present_bandwidth_of_the_memory(
 ):
     moving = replace(MOVING, moved_bytes=moved_bytes)
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", replace(PROFILE, threads=2, operators=(moving,)))
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: AnsweringPool(SURE))
+    use_pool(monkeypatch, AnsweringPool(SURE))
     explanation = explain(request_of_a_program)
     assert [cause.code for cause in explanation.causes] == causes
 
@@ -345,7 +358,7 @@ def test_what_is_finished_when_the_time_is_up_is_kept(request_of_a_program, monk
 
     several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: SlowPool(SURE))
+    use_pool(monkeypatch, SlowPool(SURE))
     explanation = explain(replace(request_of_a_program, budget_s=2.0))
     names = [part.name for part in explanation.parts]
     assert len(names) > 2
@@ -364,7 +377,7 @@ def test_a_program_that_is_slow_to_build_has_no_more_trials_than_its_time_has_ro
             return super().measure(trial)
 
     now_s = [0.0]
-    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    use_clock(monkeypatch, now_s)
     pool = SlowPool(*[SURE] * 4)
     measure = PairedMeasurement(request_of_a_program, pool, PROFILE, lambda _: None)
     parts = [(name, {"threads": name}) for name in ("1", "2", "3", "4", "5")]
@@ -386,10 +399,10 @@ def explained_slowly(request_of_a_program, monkeypatch):
                 return super().measure(trial)
 
         now_s, pool = [0.0], SlowPool(*[OPEN] * 9)
-        monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+        use_clock(monkeypatch, now_s)
         several = replace(PROFILE, batch_size=8, most=64, float64=StepShare(share=0.5, low=0.4, high=0.6))
         monkeypatch.setattr(sys.modules[__name__], "PROFILE", several)
-        monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+        use_pool(monkeypatch, pool)
         return explain(replace(request_of_a_program, budget_s=budget_s)), pool
 
     return explain_in
@@ -417,15 +430,16 @@ def slow_profiles(monkeypatch):
     """Set how long each profile takes on a fake clock; a profile without a time really waits until it is ended."""
     now_s, took_s, real = [0.0], list[float](), time
 
-    def call(*_: Any) -> Profile:
+    def call(*_: Any, **__: Any) -> Profile:
         if took_s:
             now_s[0] += took_s.pop(0)
             return PROFILE
         real.sleep(30.0)
         raise AssertionError("nothing ended it")
 
-    monkeypatch.setattr("accelbench.explain.session.time", SimpleNamespace(monotonic=lambda: now_s[0]))
-    monkeypatch.setattr("accelbench.explain.session.profile_in", call)
+    use_clock(monkeypatch, now_s)
+    for room in ("profile_worker", "technique_session"):
+        monkeypatch.setattr(f"accelbench.explain.{room}.profile_in", call)
     return took_s
 
 
@@ -446,7 +460,7 @@ def test_what_does_not_fit_into_the_budget_of_a_technique_is_left_out_and_the_bu
     slow_start = replace(PROFILE, first_s=1.0)
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", slow_start)
     pool = AnsweringPool(SURE)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    use_pool(monkeypatch, pool)
     start_s = time.monotonic()
     reasons = explain_technique(replace(request_of_a_program, budget_s=budget_s), "threads", "all")
     assert time.monotonic() - start_s < 10.0
@@ -462,7 +476,7 @@ def test_what_does_not_fit_into_the_budget_of_a_technique_is_left_out_and_the_bu
 @pytest.mark.usefixtures("orders")
 def test_what_is_sure_is_taken_off_once(request_of_a_program, monkeypatch):
     pool = AnsweringPool(SURE)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    use_pool(monkeypatch, pool)
     explain(request_of_a_program)
     assert len(pool.trials) == 1
 
@@ -475,7 +489,7 @@ def test_an_iteration_of_a_data_set_that_makes_its_batches_is_shortened_to_a_few
     slow = replace(PROFILE, seconds=0.8, batches=8, batch_size=None, workers=workers)
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", slow)
     pool = AnsweringPool(SURE)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: pool)
+    use_pool(monkeypatch, pool)
     explain(request_of_a_program)
     assert pool.trials[0].setting.items == items
 
@@ -500,7 +514,7 @@ def test_energy_is_counted_of_what_helps_where_there_is_a_counter_and_time(
         effect = Effect(against={}, speedup=2 * low, low=low, high=4 * low, verdict="undecided", pairs=9)
         return StepPart(name=name, levels={name: "on"}, effect=effect)
 
-    monkeypatch.setattr("accelbench.explain.session.counts_energy", lambda _: counts)
+    monkeypatch.setattr("accelbench.explain.paired_measurement.counts_energy", lambda _: counts)
     measure = PairedMeasurement(request_of_a_program, CountingPool(), PROFILE, lambda _: None)
     item_j, remedies = measure.count_energy([tried("dtype", 1.2), tried("threads", 0.5)], time.monotonic() + left_s)
     if counts and left_s > 1:
@@ -525,7 +539,7 @@ def test_a_workload_of_the_suite_is_explained_by_its_profile_alone(orders, monke
 def test_what_was_tried_and_is_slower_is_not_advised(request_of_a_program, monkeypatch, answer, is_advised):
     profile = replace(PROFILE, threads=2, operators=(replace(MOVING, moved_bytes=3e6),))
     monkeypatch.setattr(sys.modules[__name__], "PROFILE", profile)
-    monkeypatch.setattr("accelbench.explain.session.Pool", lambda _: AnsweringPool(answer))
+    use_pool(monkeypatch, AnsweringPool(answer))
     explanation = explain(request_of_a_program)
     (cause,) = explanation.causes
     assert [each.name for each in explanation.remedies] == ["dtype float32"]

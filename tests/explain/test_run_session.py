@@ -60,7 +60,7 @@ def made(monkeypatch) -> list[tuple[str, str]]:
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("accelbench.explain.session.Worker", FakeWorker)
+    monkeypatch.setattr("accelbench.explain.profile_worker.Worker", FakeWorker)
     monkeypatch.setattr("accelbench.explain.run_session.machine_key", lambda _: "example-2c-8g")
     monkeypatch.setattr("accelbench.explain.run_session.hold_machine", lambda _: nullcontext())
     return made

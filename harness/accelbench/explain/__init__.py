@@ -6,8 +6,10 @@
 
 from accelbench.explain.explanation import as_json, as_markdown, as_text
 from accelbench.explain.prediction import prediction_table
+from accelbench.explain.request import ExplanationRequest
 from accelbench.explain.run_session import explain_effects, explain_run
-from accelbench.explain.session import ExplanationRequest, explain, explain_technique, predict_speedups
+from accelbench.explain.session import explain, predict_speedups
+from accelbench.explain.technique_session import explain_technique
 from accelbench.explain.why import reasons_as_json, reasons_as_text
 
 __all__ = [

@@ -22,7 +22,8 @@ from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.explain.parts import read_part
 from accelbench.explain.prediction import predict, predictable_techniques
 from accelbench.explain.profile import Profile
-from accelbench.explain.session import ExplanationRequest, profile_in, start_workers
+from accelbench.explain.profile_worker import profile_in, start_workers
+from accelbench.explain.request import ExplanationRequest
 from accelbench.explain.why import LISTED, TechniqueExplanation, write_reasons
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.workers.process import Worker
