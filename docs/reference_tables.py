@@ -13,17 +13,27 @@ import click
 import msgspec
 
 from accelbench.cli import main as accelbench_command
+from accelbench.core import declared_for, load_builtins
 from accelbench.pytest_plugin.options import add_options
 from accelbench.schema.result import KEY, Run
+from accelbench.text import FRAMEWORK_NAMES
 
 CHECKOUT = Path(__file__).parent.parent
 
 
 def techniques() -> Iterator[str]:
     """Yield every technique with its levels, from the declarations."""
-    from accelbench.techniques.__main__ import catalogue
+    load_builtins()
+    yield from "\n\n".join(map(_table_of, FRAMEWORK_NAMES)).splitlines()
 
-    yield from catalogue().strip().splitlines()
+
+def _table_of(framework: str) -> str:
+    rows = [f"## {FRAMEWORK_NAMES[framework]}", "", "| technique | levels | what it is |", "|---|---|---|"]
+    for technique in declared_for(framework):
+        levels = technique.levels
+        shown = "by machine" if callable(levels) else ", ".join(f"`{level}`" for level in levels)
+        rows.append(f"| `{technique.name}` | {shown} | {technique.summary} |")
+    return "\n".join(rows)
 
 
 def options() -> Iterator[str]:

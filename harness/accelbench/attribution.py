@@ -30,7 +30,7 @@ import numpy as np
 from accelbench import student_t, units
 from accelbench.errors import BadInput
 from accelbench.schema.result import Verdict
-from accelbench.schema.verdict import log_ratio, verdict
+from accelbench.schema.verdict import log_ratio, ratio_of, verdict
 from accelbench.text import cross, format_table, format_table_html
 
 MAX_TECHNIQUES = 4  # of a design, which then has 16 arms
@@ -218,7 +218,6 @@ def combine(
     arms: Mapping[Row, FactorialEffect],
     *,
     rounds: int,
-    alpha: float = ALPHA,
     noise: float = 0.01,
 ) -> Attribution:
     """Combine the effects of a bundle from those of its arms, whose intervals cover more than the rounds show.
@@ -230,7 +229,6 @@ def combine(
         labels: each technique with its level, in the order of the rows.
         arms: the effect of every arm over the arm with none on, by which techniques are on in it.
         rounds: in how many rounds all arms were timed.
-        alpha: error rate of each interval, and of the test whether the effects multiply.
         noise: ratios within this fraction of 1 count as the same.
 
     Raises:
@@ -246,10 +244,10 @@ def combine(
         used = weights != 0
         reach = math.sqrt(float(weights[used] ** 2 @ squares[used]))
         return _Estimate(
-            mean=float(weights @ log_speedups), error=reach / student_t.quantile(_MANY, alpha), freedom=_MANY
+            mean=float(weights @ log_speedups), error=reach / student_t.quantile(_MANY, ALPHA), freedom=_MANY
         )
 
-    found = _attribute(labels, (off, *arms), estimate, rounds=rounds, alpha=alpha, noise=noise)
+    found = _attribute(labels, (off, *arms), estimate, rounds=rounds, alpha=ALPHA, noise=noise)
     alone = {name: arms[tuple(other == name for other in labels)] for name in labels}
     return replace(found, alone=alone, bundle=arms[(True,) * len(labels)])
 
@@ -297,7 +295,7 @@ def _attribute(
         found = estimate(weights)
         low, high = found.interval(alpha)
         return FactorialEffect(
-            ratio=_exp(found.mean), low=_exp(low), high=_exp(high), verdict=verdict(low, high, noise)
+            ratio=ratio_of(found.mean), low=ratio_of(low), high=ratio_of(high), verdict=verdict(low, high, noise)
         )
 
     average = {name: np.mean([unit[on | {name}] - unit[on] for on in unit if name not in on], axis=0) for name in names}
@@ -353,7 +351,7 @@ def _test_additivity(interactions: list[_Estimate], alpha: float, noise: float) 
     if furthest < math.log1p(noise):
         return Additivity(verdict="multiply", p_value=p_value, within=math.expm1(furthest))
     return Additivity(
-        verdict="interact" if p_value < alpha else "undecided", p_value=p_value, within=_exp(furthest) - 1
+        verdict="interact" if p_value < alpha else "undecided", p_value=p_value, within=ratio_of(furthest) - 1
     )
 
 
@@ -368,7 +366,3 @@ def _distance_from_1(effect: FactorialEffect) -> float:
 
 def _ratio(effect: FactorialEffect) -> str:
     return units.speedup(effect.ratio)
-
-
-def _exp(log_ratio: float) -> float:
-    return math.exp(min(max(log_ratio, -700.0), 700.0))  # a larger exponent overflows

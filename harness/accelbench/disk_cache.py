@@ -21,7 +21,7 @@ import msgspec
 
 from accelbench.files import cache_folder, write_atomically
 
-Kept = TypeVar("Kept")
+T = TypeVar("T")
 
 MAX_BYTES = 64 * 2**20  # of all entries, about seventy reports; those that were not used for longest are deleted
 _LIBRARIES = ("numpy", "pandas", "ruptures", "scipy")
@@ -32,7 +32,7 @@ def computed_folder() -> Path:
     return cache_folder() / "computed"
 
 
-def recall(name: str, kind: type[Kept], inputs: Iterable[bytes], compute: Callable[[], Kept]) -> Kept:
+def recall(name: str, kind: type[T], inputs: Iterable[bytes], compute: Callable[[], T]) -> T:
     """Return what was computed from these inputs before, or else compute it and keep it.
 
     ``name`` says what it is. ``kind`` is its type, of which msgspec must know how to read it.

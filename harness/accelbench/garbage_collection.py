@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Search no objects for cycles meanwhile; objects without cycles are freed as ever."""
+    """Pause the search for reference cycles inside the context; objects without cycles are freed as always."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BETWEEN_LINES_S = 3.0  # where lines stay
 LONGEST_SILENCE_S = 20.0
-SETTLING_S = 30.0  # of tasks that took as long as guessed, beside which those that are done count
+SETTLING_S = 30.0  # this much time counts as spent exactly as guessed, so that a few short tasks change little
 BETWEEN_PHASES_S = 0.5  # writing more often would take the processor from what is being measured
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from html import escape
 from typing import Any
 
 from accelbench.schema.result import AS_IS, TrialRecord
 from accelbench.schema.safe_json import printable
 from accelbench.units import count
+
+FRAMEWORK_NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "numpy": "NumPy", "cupy": "CuPy"}
 
 Options = Mapping[str, Any] | str  # levels or options, or the text that they already are
 
@@ -27,6 +31,14 @@ def with_article(noun: str) -> str:
 def name_type(value: object) -> str:
     """Return the type of a value with its article, such as ``a dict``; None is ``None``."""
     return "None" if value is None else with_article(type(value).__name__)
+
+
+def name_signal(number: int) -> str:
+    """Return the name of a signal, such as ``SIGKILL``; a real-time signal has a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def cross(names: Iterable[str]) -> str:
@@ -146,6 +158,17 @@ def list_some(items: Iterable[str], most: int, *, separator: str = ", ") -> str:
     more = len(listed) - most
     last = " and " if separator == ", " else f"{separator}and "
     return f"{shown}{last}{count(more)} more" if more > 0 else shown
+
+
+def did_you_mean(name: str, meanings: Mapping[str, str]) -> str:
+    """Return what a misspelt name may mean, of names by their spellings, as the end of a message; "" for nothing."""
+    near = get_close_matches(name, meanings, n=1)
+    return f"; did you mean {meanings[near[0]]}?" if near else ""
+
+
+def name_some(names: Sequence[str], most: int) -> str:
+    """Return names as a sentence lists them: all of them, or ``most`` and how many more there are."""
+    return list_some(names, most) if len(names) > most else join_names(names)
 
 
 def format_table(rows: Iterable[Sequence[str]], headers: Sequence[str]) -> str:

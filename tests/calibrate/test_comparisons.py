@@ -2,11 +2,13 @@
 
 import pytest
 
+from accelbench.calibrate import comparisons
 from accelbench.calibrate.comparisons import SUITE_CASES, compare_in_suite, compare_known, placebo
 from accelbench.calibrate.known_work import KNOWN_WORK, KnownWork, find_work, slow_once
 from accelbench.core import Arm, Plan, find_workload
 from accelbench.errors import Unavailable
 from accelbench.frameworks import cupy
+from accelbench.measuring.compare import CandidateResult, Comparison
 
 
 @pytest.mark.parametrize("name", [work.name for work in KNOWN_WORK if work.divisible])
@@ -33,6 +35,27 @@ def test_a_comparison_records_what_was_compared_and_its_result():
     assert (comparison.effect_size, comparison.busy_processes) == (0.1, 0)
     assert comparison.low <= comparison.speedup
     assert comparison.spent_s > 0
+
+
+@pytest.mark.parametrize(
+    ("measure", "what"),
+    [
+        (lambda: compare_known("short Python loop", 0.1, 0, 0.1), "short Python loop"),
+        (lambda: comparisons.compare_multiples("short Python loop", 0.1), "2 times short Python loop"),
+        (lambda: comparisons.compare_slow_call(3, 0.1), "slow call 3"),
+        (lambda: comparisons.measure_waits(0.1), "wait of 0.001 s"),
+    ],
+    ids=["known", "multiples", "slow call", "waits"],
+)
+def test_a_candidate_without_a_speed_is_named_with_its_reason(monkeypatch, measure, what):
+    def compare(arms, **_):
+        baseline, *candidates = arms
+        failed = CandidateResult(reason="raised OSError")
+        return Comparison(baseline=baseline, candidates=dict.fromkeys(candidates, failed), per_item_s={baseline: 1.0})
+
+    monkeypatch.setattr(comparisons, "compare", compare)
+    with pytest.raises(Unavailable, match=rf"^{what}: raised OSError$"):
+        measure()
 
 
 @pytest.mark.parametrize("case", SUITE_CASES, ids=lambda case: case.name)

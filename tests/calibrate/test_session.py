@@ -89,6 +89,14 @@ def test_a_framework_that_is_unknown_or_not_installed_is_one_line(monkeypatch):
         calibrate(progress, frameworks=["torch"])
 
 
+def test_an_interpreter_of_a_framework_that_is_not_wanted_does_not_matter(monkeypatch, plan):
+    plan(compare_once)
+    monkeypatch.setenv(interpreter.variable_of("tensorflow"), "/no/such/python")
+    assert calibrate(quiet(), frameworks=["numpy"]).settings["frameworks"] == "numpy"
+    with pytest.raises(BadInput, match="no such program"):
+        calibrate(quiet(), frameworks=["tensorflow"])
+
+
 def in_worker(function, *arguments):
     return Task(part="", guess_s=1.0, measure=partial(function, *arguments), framework="numpy")
 

@@ -57,6 +57,14 @@ def test_the_recipe_of_an_arm_is_the_code_for_its_level_on_its_device() -> None:
     assert on_cpu[0].startswith('with torch.autocast("cpu", dtype=torch.bfloat16):')
 
 
+def test_a_program_left_on_its_own_device_has_the_recipe_for_where_it_ran() -> None:
+    own = {"device": "as-is", "amp": "as-is"}
+    switched = trial(arm(own, 1.0), arm(own | {"amp": "bf16"}, 0.5, placement=ON_GPU), arm(own | {"amp": "bf16"}, 0.5))
+    _, on_gpu, on_cpu = recipes(switched)
+    assert on_gpu[0].startswith('with torch.autocast("cuda", dtype=torch.bfloat16):')
+    assert on_cpu[0].startswith('with torch.autocast("cpu", dtype=torch.bfloat16):')
+
+
 def test_the_recipe_of_techniques_that_are_switched_together_has_the_code_of_each() -> None:
     both = trial(
         arm({"workers": "0", "compile": "eager"}, 1.0),

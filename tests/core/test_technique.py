@@ -150,6 +150,8 @@ def test_an_unknown_name_lists_those_that_exist() -> None:
         find_technique("fake", "lay_out")
     with pytest.raises(BadInput, match=r"unknown workload 'tiny'; expected one of: .*tiny-table"):
         find_workload("tiny")
+    with pytest.raises(BadInput, match=r"unknown workload 'tiny-tabel'; .*; did you mean tiny-table\?$"):
+        find_workload("tiny-tabel")
 
 
 def test_a_framework_without_techniques_is_told_as_the_mistake() -> None:

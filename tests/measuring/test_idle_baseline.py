@@ -13,6 +13,7 @@ from fake_device import FakeClock, FakeDevice
 
 from accelbench.core import Arm, Plan, Setting, Technique, Trial, Workload
 from accelbench.measuring.checks.idle_baseline import Activity, find_idle_time, processor_clock_beside
+from accelbench.measuring.cold_cache import ColdStopwatch
 from accelbench.measuring.costs import resources
 from accelbench.measuring.referee import Referee, Stopwatch
 from accelbench.measuring.trial_run import TrialRun
@@ -42,18 +43,22 @@ class TwoClocks:
         self.processor.advance(seconds)
         return 1.0
 
-    def judge(self, baseline: Callable[[], float], read: Callable[[], Activity] | None = None) -> Reason | None:
+    def judge(
+        self, baseline: Callable[[], float], read: Callable[[], Activity] | None = None, *, cold_cache: bool = False
+    ) -> Reason | None:
         """Time a baseline beside an honest candidate, and judge it by what its process and others do."""
         stopwatch = Stopwatch(self.wall, lambda: None, self.processor)
+        timing = ColdStopwatch(stopwatch, self.computing) if cold_cache else stopwatch
         arms = [Arm(step=baseline), Arm(step=self.computing)]
-        referee = Referee(stopwatch=stopwatch, coin=Random(1), plan=Plan(budget_s=0.5), arms=2)
+        referee = Referee(stopwatch=timing, coin=Random(1), plan=Plan(budget_s=0.5), arms=2)
         referee.play(arms)
         return find_idle_time(arms[0], referee, stopwatch, read or self.activity)
 
 
-def test_a_baseline_that_sleeps_is_doubted_with_the_share_of_its_time_in_which_it_computes() -> None:
+@pytest.mark.parametrize("cold_cache", [False, True], ids=["warm caches", "cold caches"])
+def test_a_baseline_that_sleeps_is_doubted_with_the_share_of_its_time_in_which_it_computes(cold_cache: bool) -> None:
     clocks = TwoClocks()
-    doubt = clocks.judge(clocks.mostly_waiting)
+    doubt = clocks.judge(clocks.mostly_waiting, cold_cache=cold_cache)
     assert doubt is not None
     assert doubt.brief == "the baseline computes for 10 % of its time"
 

@@ -211,7 +211,7 @@ def test_a_gpu_at_rest_that_lowers_its_clock_disturbs_nothing() -> None:
             clock.advance(0.2)
             windows.turn()
         clock.advance(0.2)
-    assert not windows.disturbed().any()
+    assert not windows.slowdowns().any()
 
 
 def test_readings_that_cost_much_are_taken_seldom() -> None:

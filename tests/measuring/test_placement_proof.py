@@ -48,7 +48,7 @@ class InProcess:
         self.device = Profiled(FakeClock())
         self.device.is_blind = self.is_blind
         self.orders: list[str] = []
-        self.is_open = True
+        self.is_running = True
         InProcess.made.append(self)
 
     def ask(self, order: str, *rest: Any, **_: Any) -> Any:
@@ -69,7 +69,7 @@ class InProcess:
 
     def close(self) -> None:
         """End it."""
-        self.is_open = False
+        self.is_running = False
 
 
 DEVICES: list[Profiled] = []  # that of the worker at work is the last
@@ -127,10 +127,10 @@ def test_nothing_is_timed_where_the_profiler_was_and_the_worker_that_times_stays
             assert arm.placement is not None
             assert (arm.placement.kernels, arm.flags) == (1, [])
     timing, *proving = workers
-    assert timing.is_open
+    assert timing.is_running
     assert not timing.device.is_slowed
     assert [worker.orders for worker in proving] == [["prove"], ["prove"]]
-    assert not any(worker.is_open for worker in proving)
+    assert not any(worker.is_running for worker in proving)
 
 
 @pytest.mark.usefixtures("workers")

@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
-from accelbench.core import Arm, Plan, Setting, Trial, Workload
+from accelbench.core import Arm, Contrast, Plan, Setting, Trial, Workload
+from accelbench.measuring.workers import pool as pool_module
 from accelbench.measuring.workers.pool import Pool
+from accelbench.measuring.workers.process import Worker, WorkerLostError
 
 PLAN = Plan(budget_s=0.3, builds=1, min_span_s=0.05, silence_s=60)
 # Where each block of a pair has a worker of its own, until arms that differ by less than tenfold are called the same.
@@ -88,7 +91,7 @@ def outcomes(pool: Pool, what: Trial) -> list[str]:
 def test_a_workload_from_a_users_own_module_is_measured_in_a_worker(pool: Pool) -> None:
     measured = pool.measure(trial("1", "1"))
     assert measured.arms[1].effect is not None
-    assert measured.arms[1].effect.pairs == len(measured.log_ratios(1)) >= 10
+    assert measured.arms[1].effect.pairs == len(measured.pairs[Contrast(1, 0)].log_ratios) >= 10
 
 
 @pytest.mark.slow
@@ -201,6 +204,27 @@ def test_a_worker_leaves_when_its_parent_is_gone() -> None:
     with suppress(psutil.NoSuchProcess):
         psutil.Process(int(done.stdout)).wait(timeout=10)
     assert not psutil.pid_exists(int(done.stdout))
+
+
+def test_a_worker_that_was_lost_at_its_start_or_while_idle_is_replaced(
+    fresh_pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledWorker(Worker):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            os.kill(self.pid, signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool_module, "Worker", KilledWorker)
+        with pytest.raises(WorkerLostError):
+            fresh_pool.start("numpy")
+    assert fresh_pool.accelerators("numpy") == ()
+    (first,) = workers()
+    first.kill()
+    psutil.wait_procs([first], timeout=60)
+    fresh_pool.start("numpy")
+    (second,) = workers()
+    assert second != first
 
 
 def test_accelerators_of_a_framework_are_asked_for_in_a_worker(pool: Pool) -> None:

@@ -77,6 +77,17 @@ def test_the_kernels_are_gone_with_the_worker(compiled_before: Path, is_killed: 
     assert not place.exists()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="there are no real-time signals here")
+def test_a_real_time_signal_without_a_name_is_named_by_its_number() -> None:
+    worker, number = Worker("numpy", {}), int(getattr(signal, "SIGRTMIN", 0)) + 1
+    try:
+        os.kill(worker.pid, number)
+        with pytest.raises(WorkerLostError, match=f"^signal {number} killed the worker"):
+            worker.ask("describe")
+    finally:
+        worker.close()
+
+
 ORPHAN = """
 import os, signal
 from accelbench.measuring.workers.process import Worker

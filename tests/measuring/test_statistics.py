@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +12,23 @@ from hypothesis import strategies as st
 
 from accelbench.measuring.statistics import (
     STRETCHES,
+    Judgement,
     Spread,
     fewest_pairs,
     heads_needed,
     in_order,
     interval,
-    judge,
     judge_groups,
     log_e_value,
 )
+
+
+def judge(
+    log_ratios: Sequence[float] | np.ndarray, *, slowdowns: np.ndarray | None = None, **options: Any
+) -> Judgement:
+    """Judge the pairs of one process."""
+    return judge_groups([log_ratios], slowdowns=None if slowdowns is None else [slowdowns], **options)
+
 
 finite = st.floats(-3, 3, allow_nan=False)
 
@@ -121,7 +130,7 @@ def test_workers_are_judged_by_means_as_one_process_is() -> None:
     coin = np.random.default_rng(5)
     groups = [math.log(0.97) + coin.choice([-0.026, 0.026], 1000) + coin.normal(0, 0.001, 1000) for _ in range(5)]
     single = judge_groups(groups, alpha=0.01, noise=0.01)
-    means = judge_groups(groups, alpha=0.01, noise=0.01, pairs_per_mean=[10] * 5)
+    means = judge_groups(groups, alpha=0.01, noise=0.01, pairs_per_mean=10)
     assert (single.verdict, means.verdict) == ("undecided", "slower")
     assert means.pairs == single.pairs == 5000
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fake_device import FakeClock, FakeDevice
 
-from accelbench.core import Arm, Build, Plan, Setting, Trial, technique, workload
+from accelbench.core import Arm, Build, Contrast, Plan, Setting, Trial, technique, workload
 from accelbench.errors import Unavailable
 from accelbench.measuring.trial_result import TrialResult
 from accelbench.measuring.trial_run import TrialRun
@@ -283,4 +283,4 @@ def test_global_state_is_where_it_was_after_a_trial() -> None:
 def test_samples_stand_beside_their_arms() -> None:
     measured = measure("plain", "missing", "double")
     assert [bool(samples) for samples in measured.samples_s] == [True, False, True]
-    assert len(measured.log_ratios(2)) <= len(measured.samples_s[0])
+    assert len(measured.pairs[Contrast(2, 0)].log_ratios) <= len(measured.samples_s[0])

@@ -150,6 +150,29 @@ def test_of_a_clock_the_lowest_is_the_worst() -> None:
     assert joined([high, low]).disturbance == {"gpu0_lowest_clock_share": 0.6}
 
 
+def test_of_the_work_that_cores_do_at_once_the_least_is_the_worst() -> None:
+    few, many = (replace(repetition(0.0), disturbance={"cores_worth": worth}) for worth in (1.0, 2.0))
+    assert joined([many, few]).disturbance == {"cores_worth": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (
+            reason("gpu-clock-fell", gpu=0, share=0.74, clock_mhz=1980),
+            reason("gpu-clock-fell", gpu=0, share=0.30, clock_mhz=1980),
+        ),
+        (reason("shared-cores", asked=4, worth=2.7), reason("shared-cores", asked=4, worth=1.1)),
+        (reason("other-processes", used=0.5, cores=2), reason("other-processes", used=1.5, cores=2)),
+        (reason("waited-for-core", share=0.1), reason("waited-for-core", share=0.4)),
+    ],
+    ids=lambda each: each.code,
+)
+def test_of_remarks_of_one_kind_the_worst_is_kept(better: Reason, worse: Reason) -> None:
+    visits = [replace(repetition(0.0), remarks=[remark]) for remark in (better, worse, better)]
+    assert joined(visits).remarks == [worse]
+
+
 def test_the_samples_and_the_cost_of_starting_are_those_of_all_visits() -> None:
     first, second, third = (timed(cold_s, sample_s) for cold_s, sample_s in ((9.0, 1.0), (0.5, 2.0), (0.4, 3.0)))
     timing = joined([first, second, third]).arms[0].timing

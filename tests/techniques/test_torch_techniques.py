@@ -16,8 +16,8 @@ from accelbench.frameworks.torch import float32_precision, thread_count
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.workers.pool import _environment
 from accelbench.results import bottleneck
+from accelbench.workloads.networks import INCEPTION_BRANCHES
 from accelbench.workloads.torch.checkpoints import FORMATS
-from accelbench.workloads.torch.inception import BRANCHES
 from accelbench.workloads.torch.inference import INFERENCE
 from accelbench.workloads.torch.training_loop import READERS
 from accelbench.workloads.torch.training_step import ATTENTION, OPTIMIZERS
@@ -291,7 +291,7 @@ def test_ways_of_loading_and_streams_are_passed_on() -> None:
 @pytest.mark.parametrize(
     ("technique", "option", "levels"),
     [
-        ("branches", "branches", BRANCHES),
+        ("branches", "branches", INCEPTION_BRANCHES),
         ("inference", "inference", INFERENCE),
         ("checkpoint_format", "checkpoint_format", tuple(FORMATS)),
     ],
@@ -308,7 +308,7 @@ def test_a_checkpoint_is_mapped_or_not() -> None:
 
 def test_only_the_convolution_need_not_compute_what_the_branches_compute() -> None:
     branches = find_technique("torch", "branches")
-    assert [branches.compared_at(level) for level in BRANCHES[1:]] == [True, False]
+    assert [branches.compared_at(level) for level in INCEPTION_BRANCHES[1:]] == [True, False]
 
 
 def test_saving_has_nothing_to_map() -> None:

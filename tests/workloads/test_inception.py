@@ -14,6 +14,7 @@ from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
+from accelbench.workloads import networks
 from accelbench.workloads.torch import inception
 
 framework = load("torch")
@@ -42,7 +43,7 @@ def test_branches_at_once_and_in_turn_compute_the_same(name: str, built: Any) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("branches", inception.BRANCHES)
+@pytest.mark.parametrize("branches", networks.INCEPTION_BRANCHES)
 def test_the_inputs_vary_and_a_reset_starts_over(name: str, branches: str, built: Any) -> None:
     arm = built(name, branches=branches)
     first = check.output_of(arm, framework)
@@ -94,7 +95,7 @@ def test_on_a_cuda_device_branches_run_on_four_streams_between_what_came_before_
     serial = inception.Inception(inception.in_turn)
     block = inception.Inception(inception.on_streams(CPU))
     block.load_state_dict(serial.state_dict())
-    images = torch.randn(1, inception.CHANNELS, inception.SIDE, inception.SIDE)
+    images = torch.randn(1, networks.INCEPTION_CHANNELS, networks.INCEPTION_SIDE, networks.INCEPTION_SIDE)
     placed: list[str] = []
     for branch in block.branches:
         branch.register_forward_hook(lambda *_: placed.append(cuda.current.name))

@@ -62,12 +62,12 @@ def test_one_tape_per_branch_learns_what_one_tape_over_all_learns() -> None:
     import numpy as np
     import tensorflow as tf
 
-    from accelbench.workloads.tensorflow.inception import Block, BlockTrainer
+    from accelbench.workloads.tensorflow.inception import BlockTrainer, KerasInceptionBlock
     from accelbench.workloads.tensorflow.training_step import LOSS
 
     images = tf.random.stateless_normal((2, 28, 28, 192), (1, 2))
     labels = tf.constant([3, 7])
-    block = Block("parallel", seed=0)
+    block = KerasInceptionBlock("parallel", seed=0)
     head = keras.Sequential([keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)])
     head.build((None, 28, 28, 256))
     optimizer = keras.optimizers.SGD(learning_rate=0.01, momentum=0.9)
@@ -86,27 +86,28 @@ def test_one_tape_per_branch_learns_what_one_tape_over_all_learns() -> None:
 def test_branches_wait_for_each_other_only_in_turn_and_then_in_both_passes() -> None:
     import tensorflow as tf
 
-    from accelbench.workloads.tensorflow.inception import Block, BlockTrainer
+    from accelbench.workloads.tensorflow.inception import BlockTrainer, KerasInceptionBlock
 
     images, labels = (1, 28, 28, 192), (1,)
     for branches, forward, backward in (
         ("serial", [0, 1, 2, 3, 4, 5], [0, 1, 1, 3, 3, 5]),
         ("parallel", [0, 0, 0, 0, 1, 1], [0] * 6),
     ):
-        assert earlier(tf.function(Block(branches, seed=0).forward), "Conv2D", images) == forward
+        assert earlier(tf.function(KerasInceptionBlock(branches, seed=0).forward), "Conv2D", images) == forward
         train_on = BlockTrainer(branches, classes=10, seed=0).train_on
         assert earlier(train_on, "Conv2DBackpropFilter", images, labels) == backward
 
 
 def test_the_one_convolution_costs_about_what_the_branches_cost() -> None:
-    from accelbench.workloads.tensorflow.inception import CHANNELS, Block
+    from accelbench.workloads.networks import INCEPTION_CHANNELS
+    from accelbench.workloads.tensorflow.inception import KerasInceptionBlock
 
     def multiply_adds(branches: str) -> int:
         """Count per pixel: every weight of a convolution that keeps the image's size is used once."""
-        kernels = [weight for weight in Block(branches, seed=0).weights if len(weight.shape) == 4]
+        kernels = [weight for weight in KerasInceptionBlock(branches, seed=0).weights if len(weight.shape) == 4]
         return sum(int(weight.numpy().size) for weight in kernels)
 
-    assert CHANNELS == 192
+    assert INCEPTION_CHANNELS == 192
     assert (multiply_adds("serial"), multiply_adds("fused")) == (163_328, 165_888)
     shapes = [output("inception-inference-keras", branches)[0].shape for branches in ("serial", "fused")]
     assert shapes == [(1, 28, 28, 256), (1, 28, 28, 96)]

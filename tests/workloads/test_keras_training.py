@@ -14,7 +14,7 @@ from accelbench.frameworks import load
 from accelbench.measuring.checks import output as check
 from accelbench.workloads.data import tables
 from accelbench.workloads.data.rotation import VARIANTS
-from accelbench.workloads.tensorflow.training_loop import TrainOptions
+from accelbench.workloads.tensorflow.training_loop import KerasTrainOptions
 
 pytestmark = pytest.mark.isolated_framework("tensorflow")
 STEPS = ("dense-train-keras", "cnn-train-keras", "mish-train-keras")
@@ -97,7 +97,7 @@ def test_the_residual_branches_of_resnet_begin_at_zero() -> None:
     assert 4 < loss < 10  # near ln 1000 = 6.9, where a network whose activations blow up starts far above
 
 
-TRAININGS = [each.name for each in declared_workloads() if each.shared and issubclass(each.shared, TrainOptions)]
+TRAININGS = [each.name for each in declared_workloads() if each.shared and issubclass(each.shared, KerasTrainOptions)]
 OPTIONS: dict[str, dict[str, Any]] = {
     "mixed_bfloat16": {"dtype_policy": "mixed_bfloat16"},
     "mixed_float16": {"dtype_policy": "mixed_float16"},
@@ -112,7 +112,7 @@ REASONS = "Model.fit runs whole epochs", "written into a training step of its ow
 def test_a_training_accepts_every_option_and_no_other() -> None:
     assert {"dense-train-keras", "tf-image-training", "inception-train-keras"} < {*TRAININGS}
     for name in TRAININGS:
-        assert find_workload(name).options >= {each.name for each in fields(TrainOptions)}
+        assert find_workload(name).options >= {each.name for each in fields(KerasTrainOptions)}
 
 
 # ResNet-50 is compiled for a minute, and built as the small networks are.

@@ -13,6 +13,7 @@ from accelbench.frameworks import load
 from accelbench.frameworks.torch import thread_count
 from accelbench.measuring.checks import output as check
 from accelbench.workloads.torch.training_loop import READERS
+from accelbench.workloads.torch.training_workloads import LOGGED_ROWS
 
 framework = load("torch")
 
@@ -39,6 +40,13 @@ def test_a_run_of_a_hundred_steps_prints_its_loss_as_often_as_asked(
     assert all(line.startswith("tensor(") for line in printed)
     assert len(set(printed)) == reads
     assert arm.items == 100
+
+
+def test_the_stated_work_is_that_of_all_steps() -> None:
+    arm, step = built(), find_workload("mlp-train").build(Setting(), device="cpu")
+    assert arm.work is not None
+    assert step.work is not None
+    assert arm.work.operations / (100 * LOGGED_ROWS) == step.work.operations / step.items
 
 
 def test_within_a_block_nothing_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,12 @@ def test_the_chain_is_numpys(data_location: str) -> None:
     assert relative_error(check.output_of(arm, framework), [np.tanh(a * b + a) ** 2]) < 1e-5
 
 
+@pytest.mark.parametrize("name", ["matmul-torch", "chain-torch"])
+def test_a_misspelt_place_of_the_data_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="unknown data location 'residnet'"):
+        find_workload(name).build(Setting(), device="cpu", data_location="residnet")
+
+
 def test_the_inputs_vary_from_step_to_step() -> None:
     arm = find_workload("chain-torch").build(Setting(), elements=1000, device="cpu")
     assert relative_error(framework.to_host(arm.step()), framework.to_host(arm.step())) > 0.1

@@ -24,6 +24,7 @@ from accelbench.measuring.referee import Stopwatch
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import WorkerLostError
 from accelbench.schema.certificate import KnownComparison, Multiple, SlowCall, Timer, Wait
+from accelbench.schema.result import Verdict
 
 WAITS_S = (1e-4, 1e-3, 1e-2)
 MULTIPLES = (2, 4)
@@ -36,7 +37,8 @@ def compare_known(name: str, effect_size: float, busy_processes: int, budget_s: 
     work = find_work(name)
     arms = {"baseline": partial(work.step, 0.0), "candidate": partial(work.step, effect_size)}
     start = perf_counter()
-    effect = compare(arms, budget_s=budget_s, framework=work.framework, tolerance=None, rebuild=True)["candidate"]
+    effects = compare(arms, budget_s=budget_s, framework=work.framework, tolerance=None, rebuild=True)
+    verdict, speedup, low, high = _require_speed(name, effects["candidate"])
     comparison = KnownComparison(
         through="compare",
         framework=work.framework,
@@ -44,10 +46,10 @@ def compare_known(name: str, effect_size: float, busy_processes: int, budget_s: 
         effect_size=effect_size,
         busy_processes=busy_processes,
         spent_s=perf_counter() - start,
-        verdict=effect.verdict or "undecided",
-        speedup=effect.speedup,
-        low=effect.low,
-        high=_bound(effect.high),
+        verdict=verdict,
+        speedup=speedup,
+        low=low,
+        high=high,
     )
     return [comparison]
 
@@ -62,18 +64,30 @@ def compare_multiples(name: str, budget_s: float) -> list[Multiple]:
 
 def _to_multiple(name: str, times: int, effect: CandidateResult) -> Multiple:
     """Return how many times as long it took: the inverse of the speedup."""
-    high = 1 / effect.low if effect.low else None
-    return Multiple(work=name, times=times, measured=1 / effect.speedup, low=1 / effect.high, high=high)
+    _, speedup, low, high = _require_speed(f"{times} times {name}", effect)
+    return Multiple(
+        work=name, times=times, measured=1 / speedup, low=1 / high if high else 0.0, high=1 / low if low else None
+    )
 
 
-def _bound(high: float) -> float | None:
-    return high if math.isfinite(high) else None
+def _require_speed(what: str, effect: CandidateResult) -> tuple[Verdict, float, float, float | None]:
+    """Return the verdict, the speedup and its bounds, of which the upper one is None if there is none.
+
+    Raises:
+        Unavailable: the candidate has no speed.
+    """
+    if effect.verdict is None:
+        raise Unavailable(f"{what}: {effect.reason}")
+    return effect.verdict, effect.speedup, effect.low, effect.high if math.isfinite(effect.high) else None
 
 
 def measure_waits(budget_s: float) -> list[Wait]:
     """Measure busy waits of known length."""
     arms = {str(requested_s): busy_wait(requested_s) for requested_s in WAITS_S}
-    measured_s = compare(arms, budget_s=budget_s, tolerance=None).per_item_s
+    effects = compare(arms, budget_s=budget_s, tolerance=None)
+    for requested_s, effect in effects.items():
+        _require_speed(f"wait of {requested_s} s", effect)
+    measured_s = effects.per_item_s
     return [Wait(requested_s=requested_s, measured_s=measured_s[str(requested_s)]) for requested_s in WAITS_S]
 
 
@@ -83,15 +97,8 @@ def compare_slow_call(call: int, budget_s: float) -> list[SlowCall]:
     calls = {"baseline": None, "candidate": call}
     arms = {name: slow_once(work.step(), chosen, busy_wait(SLOW_S)) for name, chosen in calls.items()}
     effect = compare(arms, budget_s=budget_s, tolerance=None, by_value=False)["candidate"]  # copies would count anew
-    slow_call = SlowCall(
-        call=call,
-        slow_s=SLOW_S,
-        verdict=effect.verdict or "undecided",
-        speedup=effect.speedup,
-        low=effect.low,
-        high=_bound(effect.high),
-    )
-    return [slow_call]
+    verdict, speedup, low, high = _require_speed(f"slow call {call}", effect)
+    return [SlowCall(call=call, slow_s=SLOW_S, verdict=verdict, speedup=speedup, low=low, high=high)]
 
 
 def measure_timer() -> list[Timer]:

@@ -282,10 +282,11 @@ def describe_tasks(tasks: Sequence[Task]) -> str:
 def _choose_frameworks(names: Sequence[str]) -> list[str]:
     if unknown := [name for name in names if name not in FRAMEWORKS]:
         raise BadInput(f"--framework: {unknown[0]!r} is no framework; expected one of: {', '.join(FRAMEWORKS)}")
-    missing = [name for name in FRAMEWORKS if not find_interpreter(name).has_framework]
-    if refused := [name for name in names if name in missing]:
-        raise Unavailable(reason("not-installed", package=refused[0], install=f"'accelbench[{refused[0]}]'"))
-    return [name for name in names or FRAMEWORKS if name not in missing]
+    wanted = names or FRAMEWORKS
+    missing = [name for name in wanted if not find_interpreter(name).has_framework]
+    if names and missing:
+        raise Unavailable(reason("not-installed", package=missing[0], install=f"'accelbench[{missing[0]}]'"))
+    return [name for name in wanted if name not in missing]
 
 
 def _run_tasks(session: CalibrationSession, schedule: dict[int, list[Task]], progress: Progress) -> bool:

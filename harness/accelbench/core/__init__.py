@@ -5,7 +5,6 @@ from accelbench.core.catalogue import annotate, keywords, matches, searched_text
 from accelbench.core.ladder import Ladder, ladder, techniques_of
 from accelbench.core.technique import (
     MAX_BATCH,
-    PACKAGE,
     ROUNDING,
     Build,
     Host,
@@ -29,6 +28,7 @@ from accelbench.core.workload import (
     Program,
     Setting,
     Workload,
+    declared_frameworks,
     declared_workloads,
     find_workload,
     register_workload,
@@ -39,7 +39,6 @@ from accelbench.schema.result import AS_IS
 __all__ = [
     "AS_IS",
     "MAX_BATCH",
-    "PACKAGE",
     "ROUNDING",
     "Arm",
     "ArrayProgram",
@@ -63,6 +62,7 @@ __all__ = [
     "apply_all",
     "apply_levels",
     "declared_for",
+    "declared_frameworks",
     "declared_workloads",
     "environment_of",
     "find_technique",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from accelbench.core.ladder import Ladder
 from accelbench.core.technique import Technique, find_technique, is_technique, plain_words
-from accelbench.schema.result import ArmRecord, TrialRecord
+from accelbench.schema.result import AS_IS, ArmRecord, TrialRecord
 from accelbench.text import hyphenate
 
 
@@ -56,7 +56,9 @@ def _device(trial: TrialRecord, arm: ArmRecord) -> str:
     switched = [
         level
         for name, level in {**trial.fixed, **arm.levels}.items()
-        if is_technique(trial.framework, name) and find_technique(trial.framework, name).kind == "device"
+        if level != AS_IS
+        and is_technique(trial.framework, name)
+        and find_technique(trial.framework, name).kind == "device"
     ]
     placed = [*arm.placement.outputs, *arm.placement.parameters, *arm.placement.inputs] if arm.placement else []
     accelerators = [place for place in placed if not place.startswith("cpu")]

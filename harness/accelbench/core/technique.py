@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +17,7 @@ from accelbench.errors import AccelbenchError, BadInput, BadLevels
 from accelbench.schema.reasons import describe_error
 from accelbench.schema.result import AS_IS
 from accelbench.schema.result import GROUPS as GROUPS
+from accelbench.text import did_you_mean
 
 Kind = Literal["switch", "sweep", "device", "ablation"]
 
@@ -378,8 +378,7 @@ def find_technique(framework: str, name: str, who: str = "") -> Technique:
 def _suggest_framework(framework: str) -> str:
     """Return which frameworks have techniques, as the end of a message about one that has none."""
     having = sorted({of for of, _ in _TECHNIQUES})
-    near = get_close_matches(framework, having, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    meant = did_you_mean(framework, {each: each for each in having})
     return f", which has no techniques; frameworks that have some: {', '.join(having) or 'none'}{meant}"
 
 
@@ -396,8 +395,7 @@ def suggest_technique(framework: str, name: str) -> str:
     ]:
         return f"; {name} is a level of {' and of '.join(having)}"
     spelt = {plain_words(text): each.name for each in declared for text in (*each.aliases, each.name)}
-    near = get_close_matches(wanted, spelt, n=1)
-    return f"; did you mean {spelt[near[0]]}?" if near else ""
+    return did_you_mean(wanted, spelt)
 
 
 def plain_words(text: str) -> str:

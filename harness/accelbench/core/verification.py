@@ -132,7 +132,7 @@ def _error_of(array: np.ndarray, reference: np.ndarray, name: str) -> OutputErro
         return OutputError(over_all=math.inf if any(are_numbers) else share_that_differs(array, reference))
     if np.array_equal(array, reference):
         return OutputError(over_all=0.0)
-    if _is_exact(array) or _is_exact(reference):
+    if is_exact(array) or is_exact(reference):
         return OutputError(over_all=share_that_differs(array, reference))
     if not array.ndim and not np.iscomplexobj(array) and not np.iscomplexobj(reference):  # there may be thousands
         number, known = float(array), float(reference)
@@ -152,9 +152,10 @@ def _error_of(array: np.ndarray, reference: np.ndarray, name: str) -> OutputErro
     return OutputError(over_all=distance / scale, in_slice=worst.in_slice, allowance=worst.allowance, place=worst.place)
 
 
-def _is_exact(array: np.ndarray) -> bool:
+def is_exact(array: np.ndarray) -> bool:
     """Return whether it holds integers of which float64 would lose digits: such as checksums and times."""
-    return array.dtype in (np.int64, np.uint64) and max(-int(array.min()), int(array.max())) > LARGEST_INTEGER
+    is_wide = array.size > 0 and array.dtype in (np.int64, np.uint64)
+    return is_wide and max(-int(array.min()), int(array.max())) > LARGEST_INTEGER
 
 
 def share_that_differs(array: np.ndarray, reference: np.ndarray) -> float:
@@ -168,11 +169,14 @@ def share_that_differs(array: np.ndarray, reference: np.ndarray) -> float:
     return float(np.mean(differs)) if differs.size else 0.0
 
 
+def as_pairs(array: np.ndarray) -> np.ndarray:
+    """Return a copy of complex numbers as pairs in float64."""
+    return np.array(array, dtype=np.complex128, order="C", ndmin=1).view(np.float64)
+
+
 def _in_float64(array: np.ndarray) -> np.ndarray:
     """Return it in float64, complex numbers as pairs."""
-    if array.dtype.kind == "c":
-        return np.array(array, dtype=np.complex128, order="C", ndmin=1).view(np.float64)
-    return np.asarray(array, dtype=np.float64)
+    return as_pairs(array) if array.dtype.kind == "c" else np.asarray(array, dtype=np.float64)
 
 
 def _comparable(array: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

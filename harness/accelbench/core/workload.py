@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from accelbench.core.arm import Arm, require_arm
 from accelbench.core.technique import place_of_caller, refuse_taken_name, summary_of
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import reason
-from accelbench.text import hyphenate
+from accelbench.text import did_you_mean, hyphenate
 
 Size = Literal["small", "full"]
 
@@ -250,6 +251,27 @@ def register_workload(declared: Workload) -> Workload:
     return declared
 
 
+def workload_of_program(
+    build: Callable[[], Any],
+    builder: Callable[..., Arm],
+    *,
+    frameworks: tuple[str, ...],
+    unit: str,
+    shared: type | None = None,
+) -> Workload:
+    """Return the workload of a user's program, which ``build`` makes; the builder of arms receives ``build`` first."""
+    name = f"{build.__module__.rpartition('.')[2]}:{build.__name__}"
+    return Workload(
+        name=name,
+        frameworks=frameworks,
+        unit=unit,
+        summary=summary_of(build) or name,
+        builder=partial(builder, build),
+        shared=shared,
+        is_program=True,
+    )
+
+
 def import_installed(module: str, install: str) -> Any:
     """Return a module of a package that not everybody has: builders import by this what they need.
 
@@ -267,6 +289,11 @@ def declared_workloads() -> tuple[Workload, ...]:
     return tuple(_WORKLOADS[name] for name in sorted(_WORKLOADS))
 
 
+def declared_frameworks() -> list[str]:
+    """Return every framework in which a declared workload runs."""
+    return list(dict.fromkeys(name for work in declared_workloads() for name in work.frameworks))
+
+
 def find_workload(name: str) -> Workload:
     """Return the declared workload of that name.
 
@@ -277,4 +304,5 @@ def find_workload(name: str) -> Workload:
         return _WORKLOADS[name]
     except KeyError:
         known = ", ".join(sorted(_WORKLOADS)) or "none are declared"
-        raise BadInput(f"unknown workload {name!r}; expected one of: {known}") from None
+        meant = did_you_mean(name, {each: each for each in _WORKLOADS})
+        raise BadInput(f"unknown workload {name!r}; expected one of: {known}{meant}") from None

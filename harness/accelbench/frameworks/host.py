@@ -18,7 +18,7 @@ import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 from numpy.lib.array_utils import byte_bounds
 
-from accelbench.core.verification import LARGEST_INTEGER
+from accelbench.core.verification import as_pairs, is_exact
 from accelbench.errors import BadInput, LazyOutput
 from accelbench.frameworks.tree import stored_leaves
 from accelbench.text import name_type
@@ -174,7 +174,7 @@ def _to_numpy(part: Any, to_numpy: Callable[[Any], np.ndarray], own: tuple[type,
             f"the step returned {name_type(part)}, which may compute its values only when it is read, after the "
             f"clock has stopped; {_REMEDY}"
         )
-    raise BadInput(_uncheckable(part))
+    raise BadInput(f"the step returned {name_type(part)}, which cannot be checked; {_REMEDY}")
 
 
 def _number(part: complex) -> complex:
@@ -203,18 +203,12 @@ def _with_gaps(part: np.ma.MaskedArray) -> np.ndarray:
 
 def _as_float64(array: np.ndarray) -> np.ndarray:
     kind = array.dtype.kind
-    if kind in _EXACT_KINDS:
+    if kind in _EXACT_KINDS or is_exact(array):
         return array.copy()
     if kind == "O":
         return _of_objects(array)
     if kind == "c":
-        return np.array(array, dtype=np.complex128, order="C", ndmin=1).view(np.float64)
-    if (
-        array.dtype in (np.int64, np.uint64)
-        and array.size
-        and max(-int(array.min()), int(array.max())) > LARGEST_INTEGER
-    ):
-        return array.copy()
+        return as_pairs(array)
     try:
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError):  # bytes without a type
@@ -238,10 +232,6 @@ def _of_objects(array: np.ndarray) -> np.ndarray:
                 f"when they are read, after the clock has stopped; {_REMEDY}"
             )
     return array.copy()
-
-
-def _uncheckable(part: Any) -> str:
-    return f"the step returned {name_type(part)}, which cannot be checked; {_REMEDY}"
 
 
 def configuration() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from accelbench.core import (
 from accelbench.core.arm import nothing
 from accelbench.errors import Unavailable
 from accelbench.schema.reasons import Reason, reason, reason_of
+from accelbench.text import format_levels
 
 PRESENT = "program-has-this"  # the code of a reason
 
@@ -155,6 +156,11 @@ def _take(found: Applicable, technique: Technique, taken: dict[str, str]) -> App
     if len(found.levels) > 1:
         taken |= dict.fromkeys(found.options, technique.name)
     return found
+
+
+def describe_present(present: Mapping[str, Sequence[str]]) -> str:
+    """Return in a sentence the levels that a user's program already has, by technique."""
+    return f"Your program already has {format_levels({name: ', '.join(levels) for name, levels in present.items()})}."
 
 
 def try_level(

@@ -366,12 +366,6 @@ class LayoutRandomization:
         self._gaps: deque[np.ndarray] = deque()
         self._gaps_bytes = 0
 
-    def places(self, arms: int, *, backwards: bool = False) -> Iterator[int]:
-        """Yield the places of ``arms`` arms in the order in which they are to be built, and move before each."""
-        for place in sorted(range(arms), reverse=backwards):
-            self.move()
-            yield place
-
     def move(self) -> None:
         """Leave more gaps: large ones where freed arrays lay, small ones between those to come."""
         for size in reversed(GAPS):
@@ -426,9 +420,9 @@ class Building:
         for arm_run in standing:
             arm_run.close()
         self.framework.empty_cache()
-        for place in self.layout.places(len(standing), backwards=backwards):
+        for place in sorted(range(len(standing)), reverse=backwards):
             with StoppedError.naming(place):
-                self.build(standing[place])
+                self.build_elsewhere(standing[place])
 
     def plan(self, plan: Plan, arms: int) -> Plan:
         """Return the plan for arms that were all built, called and checked: with many builds, where these are cheap."""

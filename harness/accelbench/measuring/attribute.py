@@ -13,8 +13,11 @@ from accelbench.attribution import ALPHA, Attribution, batches_for, design, fit
 from accelbench.core import ROUNDING, Arm, Contrast, Plan
 from accelbench.errors import BadInput
 from accelbench.measuring.callables import require_callable
-from accelbench.measuring.compare import measure_callables, require_valid_numbers
+from accelbench.measuring.checks.process_state import first_calls_taken_back
+from accelbench.measuring.compare import measure_arms, require_valid_numbers
+from accelbench.measuring.first_calls import FirstCallsRun
 from accelbench.measuring.statistics import in_order
+from accelbench.measuring.trial_run import TrialRun
 from accelbench.text import format_levels, name_type
 
 
@@ -69,7 +72,11 @@ def attribute(
         whole_rounds=True,
         prices=False,
     )
-    measured, warnings = measure_callables(builders, plan, framework, tolerance, rebuild=True)
+    with first_calls_taken_back(builders.values(), framework):
+        known = FirstCallsRun(
+            builders, {}, framework=framework, tolerance=tolerance, verifies=False, rebuild=True
+        ).result()
+    measured, warnings = measure_arms(builders, plan, known, tolerance, None, seeded=True, trial_run=TrialRun)
     for name, arm in zip(names, measured.arms, strict=True):
         if arm.outcome != "measured":
             raise BadInput(f"the combination {name} has no speed: {arm.reason}")

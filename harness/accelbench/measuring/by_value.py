@@ -48,7 +48,7 @@ class Prototype:
 
     def __init__(self, original: Callable[[], Any]) -> None:
         body = io.BytesIO()
-        pickler = _Pickler(body)
+        pickler = _ArrayPickler(body)
         with _user_modules_by_value(original):
             try:
                 pickler.dump(original)
@@ -87,7 +87,7 @@ def _same(memory: np.ndarray) -> np.ndarray:
     return memory
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # ships no types
+class _ArrayPickler(cloudpickle.Pickler):  # type: ignore[misc]  # ships no types
     """Pickles a callable by value and collects the memory of its arrays, with the alignment that each needs."""
 
     def __init__(self, body: io.BytesIO) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from accelbench.errors import BadInput
 from accelbench.frameworks.tree import tree_leaves
+from accelbench.measuring.workers.unpicklable import enclosing_variables, names_in
 from accelbench.text import join_names, name_type, with_article
 
 _OWN_PACKAGE = __name__.partition(".")[0]
@@ -180,24 +181,13 @@ def _parts(value: Any) -> Iterable[Any]:
 def _values_in_function(function: FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # nothing was assigned yet
-            continue
-    names = {*_names_in(function.__code__)}
+    yield from enclosing_variables(function).values()
+    names = names_in(function.__code__)
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
         yield value
         if isinstance(value, ModuleType) and is_users_module(value.__name__):
             yield from (vars(value)[attribute] for attribute in names & vars(value).keys())
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
 
 
 def packages_of(value: Any) -> list[str]:

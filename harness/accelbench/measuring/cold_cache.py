@@ -31,7 +31,7 @@ class ColdStopwatch(Stopwatch):
     """Times blocks of one iteration, each after a flush."""
 
     def __init__(self, stopwatch: Stopwatch, flush: Flush) -> None:
-        super().__init__(stopwatch.clock, stopwatch.synchronize)
+        super().__init__(stopwatch.clock, stopwatch.synchronize, stopwatch.processor_clock)
         self.flush = flush
 
     def block_s(

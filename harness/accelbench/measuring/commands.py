@@ -32,10 +32,10 @@ from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.compare import MIN_BLOCK_S, Comparison, comparison_of, measure_arms
 from accelbench.measuring.first_calls import FirstCalls
 from accelbench.measuring.many_builds import ManyBuildsReferee, ManyBuildsRun
-from accelbench.measuring.referee import Examination, Referee, StoppedError, Stopwatch, Warmup
+from accelbench.measuring.referee import Examination, Referee, StoppedError, Warmup
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Outcome
-from accelbench.text import join_names
+from accelbench.text import join_names, name_signal
 
 T = TypeVar("T")
 
@@ -299,14 +299,7 @@ class _CommandsReferee(ManyBuildsReferee):
 class _CommandsRun(ManyBuildsRun):
     """A trial of commands, whose processes have ended when a step has: they leave nothing to look for in this one."""
 
-    def _referee(
-        self,
-        stopwatch: Stopwatch,
-        plan: Plan,
-        arms_left: Sequence[ArmRun],
-        kind: Callable[..., Referee] = _CommandsReferee,
-    ) -> Referee:
-        return super()._referee(stopwatch, plan, arms_left, kind)
+    referee_kind = _CommandsReferee
 
     def _examine(self, *_: Any) -> Examination:
         """Ask for no runs: a process has no state that others have left."""
@@ -401,9 +394,4 @@ def _last_line(text: bytes) -> str:
 
 
 def _ending(status: int) -> str:
-    if status > 0:
-        return f"ended with exit status {status}"
-    try:
-        return f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was killed by signal {-status}"
+    return f"ended with exit status {status}" if status > 0 else f"was killed by {name_signal(-status)}"

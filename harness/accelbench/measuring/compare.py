@@ -28,13 +28,7 @@ from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.by_value import Prototype, UncopyableError
 from accelbench.measuring.callables import require_callable, require_mapping
 from accelbench.measuring.checks.process_state import first_calls_taken_back
-from accelbench.measuring.first_calls import (
-    FirstCalls,
-    hint_on_error,
-    hint_on_output,
-    make_first_calls,
-    not_copied,
-)
+from accelbench.measuring.first_calls import FirstCalls, FirstCallsRun, hint_on_error, hint_on_output, not_copied
 from accelbench.measuring.interference import InterferenceMonitor
 from accelbench.measuring.many_builds import ManyBuildsRun
 from accelbench.measuring.trial_result import TrialResult
@@ -200,7 +194,7 @@ def compare(
     prototypes, warning = _prototypes(arms) if by_value and not rebuild else ({}, "")
     copies = {name: partial(_copy, given[name], prototypes[name]) for name in names} if prototypes else {}
     with first_calls_taken_back(given.values(), framework):
-        known = make_first_calls(
+        known = FirstCallsRun(
             given,
             copies,
             framework=framework,
@@ -209,7 +203,7 @@ def compare(
             rebuild=rebuild,
             clock=perf_counter,
             require_time=require_time,
-        )
+        ).result()
     measured, warnings = measure_arms(
         copies if known.copies else given,
         plan,
@@ -251,26 +245,6 @@ def _prototypes(arms: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Protot
 
 def _copy(given: Callable[[], Arm], prototype: Prototype) -> Arm:
     return replace(given(), step=prototype.copy())
-
-
-def measure_callables(
-    builders: Mapping[str, Callable[[], Arm]],
-    plan: Plan,
-    framework: str | None,
-    tolerance: float | None,
-    *,
-    rebuild: bool,
-) -> tuple[TrialResult, tuple[str, ...]]:
-    """Measure arms, of which the first is the baseline, as a trial in this process; return it with its warnings.
-
-    Raises:
-        BadInput: the arms use several frameworks, or the baseline could not be measured.
-    """
-    with first_calls_taken_back(builders.values(), framework):
-        known = make_first_calls(
-            builders, {}, framework=framework, tolerance=tolerance, verifies=False, rebuild=rebuild
-        )
-    return measure_arms(builders, plan, known, tolerance, None, seeded=rebuild, trial_run=TrialRun)
 
 
 def measure_arms(

@@ -24,6 +24,7 @@ from accelbench.frameworks.protocol import ADAPTERS, IN_USE_ONCE_IMPORTED
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.measuring.callables import MOST_PARTS, find_promise, held_values, packages_of
 from accelbench.measuring.checks import output as check
+from accelbench.measuring.labels import find_other_labels
 from accelbench.schema.reasons import Reason, describe_error, reason
 from accelbench.schema.result import Outcome
 from accelbench.text import join_names
@@ -103,18 +104,8 @@ class FirstCalls:
     warnings: tuple[str, ...]
 
 
-def make_first_calls(
-    builders: Mapping[str, Callable[[], Arm]],
-    copies: Mapping[str, Callable[[], Arm]],
-    *,
-    framework: str | None,
-    tolerance: float | None,
-    verifies: bool,
-    rebuild: bool,
-    clock: Callable[[], float] = perf_counter,
-    require_time: Callable[[float], None] = lambda _: None,
-) -> FirstCalls:
-    """Call every arm, the first of which is the baseline, once or twice, and those of their copies that are needed.
+class FirstCallsRun:
+    """Calls every arm, the first of which is the baseline, once or twice, and those of their copies that are needed.
 
     Args:
         builders: return the arms by their names.
@@ -130,32 +121,18 @@ def make_first_calls(
         BadInput: the arms use several frameworks, the baseline returned None, or an arm is no function.
         LazyOutput: the baseline returned the promise of a result.
     """
-    return _TryOut(
-        builders=builders,
-        copies=copies,
-        framework=framework,
-        tolerance=tolerance,
-        verifies=verifies,
-        rebuild=rebuild,
-        clock=clock,
-        require_time=require_time,
-    ).result()
-
-
-class _TryOut:
-    """The first calls of all arms, while they are made."""
 
     def __init__(
         self,
-        *,
         builders: Mapping[str, Callable[[], Arm]],
         copies: Mapping[str, Callable[[], Arm]],
+        *,
         framework: str | None,
         tolerance: float | None,
         verifies: bool,
         rebuild: bool,
-        clock: Callable[[], float],
-        require_time: Callable[[float], None],
+        clock: Callable[[], float] = perf_counter,
+        require_time: Callable[[float], None] = lambda _: None,
     ) -> None:
         self.clock, self.require_time = clock, require_time
         self.builders, self.copies, self.framework = builders, copies, framework
@@ -416,7 +393,7 @@ class _TryOut:
         for name, calls in self.calls.items():
             if name == self.baseline or name in self.failures or not calls.values or calls.items != expected.items:
                 continue
-            if wrong := check.find_other_labels(calls.outputs[0], expected.outputs[0]):
+            if wrong := find_other_labels(calls.outputs[0], expected.outputs[0]):
                 self.failures[name] = "wrong-output", wrong
 
     def _find_unwritten(self, checked: Collection[str], copies: bool) -> None:
@@ -528,7 +505,7 @@ class _Limited(io.BytesIO):
         return super().write(content)
 
 
-class _Pickler(pickle.Pickler):
+class _ContainerPickler(pickle.Pickler):
     """Pickles the values of containers, and of arrays only that they are there."""
 
     def reducer_override(self, obj: Any) -> Any:
@@ -543,7 +520,7 @@ class _Pickler(pickle.Pickler):
 def _pickled(value: Any, room: int) -> bytes | None:
     """Return a container's pickle; None if it cannot be pickled, or there is no room for it."""
     file = _Limited(room)
-    pickler = _Pickler(file, protocol=5)
+    pickler = _ContainerPickler(file, protocol=5)
     pickler.fast = True  # the same bytes for equal values, whether or not they are one object
     try:
         pickler.dump(value)

@@ -465,8 +465,8 @@ class InterferenceMonitor:
     def slowdowns(self, *, of_host: bool = True) -> np.ndarray:
         """Return for each window the log of how much slower than normal an arm may have been.
 
-        That is 0 for an undisturbed one, as which the last one counts, since it is open; and infinite where what
-        disturbed it tells no time. Without ``of_host``, symptoms of the host alone do not count.
+        That is 0 for an undisturbed window, and for the last one, which is still open. It is infinite where the
+        disturbance does not show how much time it took. Without ``of_host``, symptoms of the host alone do not count.
         """
         slowed = np.zeros(self.current + 1)
         for symptom, values in self._symptoms():
@@ -474,10 +474,6 @@ class InterferenceMonitor:
                 shown = symptom.shown(values, np.array(self._ticks))
                 slowed[:-1] = np.maximum(slowed[:-1], np.where(shown, symptom.most_slowed(values), 0.0))
         return slowed
-
-    def disturbed(self) -> np.ndarray:
-        """Return for each window whether it was disturbed."""
-        return self.slowdowns() > 0
 
     def figures(self) -> dict[str, float]:
         """Return the share of the time that was disturbed, and the worst window of each reading."""
@@ -528,4 +524,4 @@ class InterferenceMonitor:
                 yield symptom, values
 
     def _disturbed_share(self) -> float:
-        return float(np.average(self.disturbed()[:-1], weights=self._spans_s)) if self._spans_s else 0.0
+        return float(np.average(self.slowdowns()[:-1] > 0, weights=self._spans_s)) if self._spans_s else 0.0

@@ -33,29 +33,24 @@ class MachineState:
 
 
 class StateReader:
-    """Reads the machine's state, and remembers the best of it; ``machine`` is its key."""
+    """Reads the machine's state, and remembers the ``best`` of it; ``machine`` is its key."""
 
     def __init__(self, machine: str, read: Callable[[], MachineState]) -> None:
         self._read = read
         self._file = cache_folder() / "best" / machine / f"{platform.python_version()}-numpy-{np.__version__}.json"
-        self._best = MachineState()
+        self.best = MachineState()
         with suppress(OSError, msgspec.MsgspecError):
-            self._best = msgspec.json.decode(self._file.read_bytes(), type=MachineState)
-
-    @property
-    def best(self) -> MachineState:
-        """The best that was seen so far."""
-        return self._best
+            self.best = msgspec.json.decode(self._file.read_bytes(), type=MachineState)
 
     def read(self) -> MachineState:
         """Return the state now."""
         state = self._read()
         best = MachineState(
-            core_latency_s=_least(state.core_latency_s, self._best.core_latency_s),
-            arithmetic_s=_least(state.arithmetic_s, self._best.arithmetic_s),
+            core_latency_s=_least(state.core_latency_s, self.best.core_latency_s),
+            arithmetic_s=_least(state.arithmetic_s, self.best.arithmetic_s),
         )
-        if best != self._best:
-            self._best = best
+        if best != self.best:
+            self.best = best
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, msgspec.json.encode(best))
@@ -65,7 +60,7 @@ class StateReader:
         """Return the visit between two readings."""
         latency_s = _greatest(before.core_latency_s, after.core_latency_s)
         arithmetic_s = _greatest(before.arithmetic_s, after.arithmetic_s)
-        best_s = self._best.arithmetic_s
+        best_s = self.best.arithmetic_s
         slowdown = arithmetic_s / best_s if arithmetic_s and best_s else None
         return Visit(
             begun_s=begun_s,
@@ -75,7 +70,7 @@ class StateReader:
         )
 
     def _find_odd(self, latency_s: float | None, slowdown: float | None) -> Iterator[Reason]:
-        best_s = self._best.core_latency_s
+        best_s = self.best.core_latency_s
         if latency_s and best_s and latency_s > FAR_TIMES * best_s:
             yield reason("cores-far-apart", latency_s=latency_s, best_s=best_s)
         if slowdown and slowdown > SLOW_TIMES:

@@ -147,7 +147,7 @@ class ManyBuildsReferee(Referee):
                 self._rebuild(arms, running, exchanged=False)
 
     def _ends(self, spent_s: float) -> bool:
-        """Return whether no more builds fit; there are not fewer than tell their spread."""
+        """Return whether the time is up for another build, once there are enough to show their spread."""
         another_s = spent_s / self.groups
         return spent_s + another_s > self.budget_s and (
             self.groups >= LEAST_BUILDS or spent_s > PATIENCE * self.budget_s
@@ -226,23 +226,24 @@ class ManyBuildsReferee(Referee):
 class ManyBuildsRun(TrialRun):
     """A trial whose arms are built afresh all the time, unless ``can_rebuild`` is false; its budget runs already."""
 
+    referee_kind = ManyBuildsReferee
+
     def __init__(self, *arguments: Any, can_rebuild: bool, began_s: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.can_rebuild = can_rebuild
         self.began_s = began_s
         self.order: list[int] = []  # in which the arms were built last
 
-    def _referee(
-        self,
-        stopwatch: Stopwatch,
-        plan: Plan,
-        arms_left: Sequence[ArmRun],
-        kind: Callable[..., Referee] = ManyBuildsReferee,
-    ) -> Referee:
-        rebuild = partial(self._rebuild, arms_left) if self.can_rebuild else None
-        find_failures = partial(self._find_failures, arms_left)
-        many = partial(kind, rebuild=rebuild, began_s=self.began_s, find_failures=find_failures)
-        return super()._referee(stopwatch, plan, arms_left, many)
+    def _referee(self, stopwatch: Stopwatch, plan: Plan, arms_left: Sequence[ArmRun], **options: Any) -> Referee:
+        return super()._referee(
+            stopwatch,
+            plan,
+            arms_left,
+            rebuild=partial(self._rebuild, arms_left) if self.can_rebuild else None,
+            began_s=self.began_s,
+            find_failures=partial(self._find_failures, arms_left),
+            **options,
+        )
 
     def _rebuild(self, arms_left: Sequence[ArmRun], arms: list[Arm], places: Collection[int], exchanged: bool) -> None:
         """Build elsewhere in random order, so that no arm always gets the memory that was freed first.

@@ -414,7 +414,7 @@ class Referee:
             groups,
             alpha=self.alpha,
             noise=self.plan.noise,
-            pairs_per_mean=[self.pairs_per_mean] * len(groups),
+            pairs_per_mean=self.pairs_per_mean,
             slowdowns=np.split(self._slowdowns(self.window_of_pair[contrast], contrast), cuts),
         )
 

@@ -104,18 +104,21 @@ def interval(log_ratios: Sequence[float] | np.ndarray, alpha: float) -> tuple[fl
     return float(ordered[len(ordered) - heads]), float(ordered[heads - 1])
 
 
-def judge(
-    log_ratios: Sequence[float] | np.ndarray,
+def judge_groups(
+    groups: Sequence[Sequence[float] | np.ndarray],
     *,
     alpha: float,
     noise: float,
     pairs_per_mean: int = 1,
-    slowdowns: np.ndarray | None = None,
+    slowdowns: Sequence[np.ndarray] | None = None,
+    spread: Spread | None = None,
 ) -> Judgement:
-    """Judge paired log speedups that were measured in one process, by means of ``pairs_per_mean`` of them.
+    """Judge a comparison by its paired log speedups, in groups if it was repeated in fresh workers or builds.
 
-    If the arms are the same, the sign of such a mean is a fair coin's, as the sign of each pair is. An incomplete mean
-    at the end is left out.
+    The interval is that of the means of each group's ``pairs_per_mean``. If the arms are the same, the sign of such a
+    mean is a fair coin's, as the sign of each pair is. An incomplete mean at the end is left out. Of several groups,
+    the interval is the hull of two: that one, and that of the groups' medians by Student's t, which carries the spread
+    between groups. ``spread`` replaces the spread between these groups, where a better estimate of it is known.
 
     ``slowdowns`` are the logs of how much slower one arm of each pair may have been than on an undisturbed machine: 0
     for a pair that nothing disturbed, infinite where it cannot be known. If some were disturbed, the interval is the
@@ -123,49 +126,28 @@ def judge(
     the undisturbed pairs. The other is that of all pairs, widened as if each slowdown had hit one of the arms alone.
     The speedup is that of the undisturbed pairs. Other work on the machine that slows one arm more than the other can
     then make a verdict undecided, but not wrong. Since the hull contains the interval of all pairs, the error rate does
-    not depend on how pairs were found to be disturbed; readings of the machine decide that, never the samples.
+    not depend on how pairs were found to be disturbed; readings of the machine decide that, never the samples. Groups
+    without an undisturbed pair are left out of the undisturbed ones; of several groups, at least two must remain.
     """
-    slowed = None if slowdowns is None else [slowdowns]
-    return judge_groups([log_ratios], alpha=alpha, noise=noise, pairs_per_mean=[pairs_per_mean], slowdowns=slowed)
-
-
-def judge_groups(
-    groups: Sequence[Sequence[float] | np.ndarray],
-    *,
-    alpha: float,
-    noise: float,
-    pairs_per_mean: Sequence[int] | None = None,
-    slowdowns: Sequence[np.ndarray] | None = None,
-    spread: Spread | None = None,
-) -> Judgement:
-    """Judge a comparison that was repeated in several fresh workers, or over several builds of its arms.
-
-    Each of them gives one group of log speedups. The interval is the hull of two: that of the means of each group's
-    ``pairs_per_mean``, and that of the groups' medians by Student's t, which carries the spread between groups.
-    ``slowdowns`` are as for ``judge``; groups without an undisturbed pair are left out of the undisturbed ones, of
-    which at least two must remain. ``spread`` replaces the spread between these groups, where a better estimate of it
-    is known.
-    """
-    counts = pairs_per_mean or [1] * len(groups)
     pairs = [np.asarray(group, dtype=float) for group in groups]
-    low, high, centre = _across(pairs, counts, alpha, spread)
+    low, high, centre = _across(pairs, pairs_per_mean, alpha, spread)
     if slowdowns is not None and any(slowed.any() for slowed in slowdowns):
         known = [np.minimum(slowed, 2 * UNBOUNDED) for slowed in slowdowns]  # infinite ones have no standard deviation
         kept = [group[slowed == 0] for group, slowed in zip(pairs, known, strict=True)]
         least = [group - slowed for group, slowed in zip(pairs, known, strict=True)]
         most = [group + slowed for group, slowed in zip(pairs, known, strict=True)]
-        kept_low, kept_high, kept_centre = _across(kept, counts, alpha, spread)
-        low = min(low, max(kept_low, _across(least, counts, alpha, spread)[0]))
-        high = max(high, min(kept_high, _across(most, counts, alpha, spread)[1]))
+        kept_low, kept_high, kept_centre = _across(kept, pairs_per_mean, alpha, spread)
+        low = min(low, max(kept_low, _across(least, pairs_per_mean, alpha, spread)[0]))
+        high = max(high, min(kept_high, _across(most, pairs_per_mean, alpha, spread)[1]))
         centre = centre if math.isnan(kept_centre) else kept_centre
     return judgement_of(centre, low, high, noise=noise, pairs=sum(map(len, groups)))
 
 
 def _across(
-    groups: Sequence[np.ndarray], pairs_per_mean: Sequence[int], alpha: float, spread: Spread | None
+    groups: Sequence[np.ndarray], pairs_per_mean: int, alpha: float, spread: Spread | None
 ) -> tuple[float, float, float]:
     """Return the interval of all groups' means, unbounded where all but one are empty, and its centre or NaN."""
-    means = [_means(group, count) for group, count in zip(groups, pairs_per_mean, strict=True) if len(group)]
+    means = [_means(group, pairs_per_mean) for group in groups if len(group)]
     medians = np.array([np.median(group) for group in means])
     centre = float(np.mean(medians)) if means else math.nan
     if len(means) < min(2, len(groups)):

@@ -69,16 +69,14 @@ class TrialResult:
 
     ``samples_s`` and ``stated_work`` have an entry for each of the ``arms``: the seconds per iteration of each of its
     blocks, empty where it was not measured, and the work that it states, None where it states none. ``pairs`` holds
-    the paired log speedups of each contrast between arms that were measured; verdicts rest on means of
-    ``pairs_per_mean`` of them. ``outputs`` are the first arm's checked arrays and ``dtypes`` their types, where the
-    plan asks for them. ``spent_s`` are the worker's seconds by kind. ``changes_process`` says that the process
-    is not as the trial found it, so that the next one needs another.
+    the paired log speedups of each contrast between arms that were measured. ``outputs`` are the first arm's checked
+    arrays and ``dtypes`` their types, where the plan asks for them. ``spent_s`` are the worker's seconds by kind.
+    ``changes_process`` says that the process is not as the trial found it, so that the next one needs another.
     """
 
     arms: list[ArmRecord]
     samples_s: list[tuple[float, ...]]
     pairs: dict[Contrast, Pairs] = field(default_factory=dict)
-    pairs_per_mean: int = 1
     outputs: list[np.ndarray] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
     stated_work: list[StatedWork | None] = field(default_factory=list)
@@ -104,11 +102,6 @@ class TrialResult:
     def compares_outputs(self) -> bool:
         """Whether outputs are compared, as they are not of a program that was found not to repeat itself."""
         return all(remark.code != "program-differs" for remark in self.remarks)
-
-    def log_ratios(self, place: int) -> tuple[float, ...]:
-        """Return a candidate's paired log speedups over the baseline; empty where there are none."""
-        pairs = self.pairs.get(Contrast(place, 0))
-        return pairs.log_ratios if pairs else ()
 
 
 def no_baseline(baseline: ArmRecord) -> Reason:

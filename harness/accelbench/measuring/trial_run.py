@@ -19,7 +19,7 @@ from accelbench.measuring.checks import claims
 from accelbench.measuring.checks.arm_checks import ArmChecks
 from accelbench.measuring.checks.background_work import StepEnd, threads_and_processes
 from accelbench.measuring.checks.idle_baseline import processor_clock_beside
-from accelbench.measuring.checks.placement import gpu_uuids, label_of
+from accelbench.measuring.checks.placement import label_of
 from accelbench.measuring.checks.process_state import SharedStateCheck
 from accelbench.measuring.costs import resource_passes, resources
 from accelbench.measuring.interference import InterferenceMonitor
@@ -58,6 +58,7 @@ class TrialRun:
     """
 
     warning = ""
+    referee_kind: type[Referee] = Referee
 
     def __init__(
         self,
@@ -85,7 +86,6 @@ class TrialRun:
         self.shared_state = SharedStateCheck(framework, self.building)
         self.arm_runs = arm_runs_of(trial) if arm_runs is None else list(arm_runs)
         self.checks = ArmChecks(trial, framework, self.stopwatch, self.spending, self.coin)
-        self.pairs_per_mean = 1
         self.pairs: dict[Contrast, Pairs] = {}
 
     def run(self) -> TrialResult:
@@ -129,7 +129,6 @@ class TrialRun:
             disturbance=disturbance,
             remarks=remarks,
             spent_s=self.spending.total(),
-            pairs_per_mean=self.pairs_per_mean,
             outputs=self.arm_runs[0].output if self.plan.keep_outputs else [],
             dtypes=self.arm_runs[0].dtypes if self.plan.keep_outputs else [],
         )
@@ -161,9 +160,7 @@ class TrialRun:
 
     def _gpus(self) -> frozenset[str]:
         """Return the UUIDs of the GPUs that the arms use."""
-        placed = [arm_run for arm_run in self.arm_runs if arm_run.placement]
-        used = (gpu_uuids(arm_run.label, arm_run.placement, self.framework) for arm_run in placed if arm_run.placement)
-        return frozenset().union(*used)
+        return frozenset().union(*(resource_passes.gpus_of(arm_run, self.framework) for arm_run in self.arm_runs))
 
     def _arms_left(self) -> list[ArmRun]:
         return [arm_run for arm_run in self.arm_runs if arm_run.ok]
@@ -267,7 +264,6 @@ class TrialRun:
             arms_left = self._arms_to_time()
         if arms_left:
             self._fail_without_baseline()
-            self.pairs_per_mean = referee.pairs_per_mean
             if self.plan.visit == 0 and not self.plan.cold_cache:
                 for index, arm_run in enumerate(arms_left):
                     if arm_run.ok:
@@ -280,11 +276,8 @@ class TrialRun:
                     self.checks.flag_unearned_items(arm_run, self.arm_runs[0])
             self._flag_idle_baseline(referee)
 
-    def _referee(
-        self, stopwatch: Stopwatch, plan: Plan, arms_left: Sequence[ArmRun], kind: Callable[..., Referee] = Referee
-    ) -> Referee:
-        """Return the referee of these arms, which is of this kind."""
-        return kind(
+    def _referee(self, stopwatch: Stopwatch, plan: Plan, arms_left: Sequence[ArmRun], **options: Any) -> Referee:
+        return self.referee_kind(
             stopwatch=stopwatch,
             coin=self.coin,
             plan=plan,
@@ -295,6 +288,7 @@ class TrialRun:
             count_compilations=self.framework.compilations,
             inspect=partial(self._inspect, arms_left),
             examine=partial(self._examine, arms_left) if self._is_compared() else None,
+            **options,
         )
 
     def _inspect(self, arms_left: Sequence[ArmRun], index: int, output: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -63,6 +64,9 @@ HOPED_TIMES = 0.8  # the width that another visit leaves after three: √¾, and
 # visit of this one moves little.
 SURE_TIMES_JOINED, HOPED_TIMES_JOINED = 1.1, 0.95
 USUAL_LEAST = 3  # visits in the usual state, on which alone effects then rest
+# Parts of the names of figures, those of a remark behind its code; of all others, a higher one is worse.
+_WORSE_WHEN_LOWER = ("_clock_", "cores_worth", "gpu-clock-fell share", "shared-cores worth")
+_OF_MACHINE = {"cores", "asked", "gpu", "clock_mhz"}  # numbers of remarks that do not say how bad it was
 MANY_FAULTS_TIMES, MANY_FAULTS = 2, 100  # page faults of an iteration, more than in the other visits
 
 
@@ -132,7 +136,7 @@ def prior_of(trials: Iterable[tuple[Sequence[MeasuredVisit], EarlierSpeedups]]) 
     )
 
 
-class _Judged(NamedTuple):
+class _ContrastJudgement(NamedTuple):
     """The judgement of a contrast, on how many earlier runs it rests, and how many of them have joined it."""
 
     judgement: Judgement
@@ -146,7 +150,7 @@ def _judge(
     plan: Plan,
     prior: Prior,
     earlier: EarlierSpeedups,
-) -> dict[Contrast, _Judged]:
+) -> dict[Contrast, _ContrastJudgement]:
     """Return the judgement of each contrast whose arms have not failed in any visit so far.
 
     Each has the plan's error rate. To share it among the contrasts of a trial would make intervals that rest on three
@@ -161,7 +165,7 @@ def _judge(
             judgement = judge_visits(
                 pairs, prior=prior, alpha=plan.alpha, noise=plan.noise, earlier=before, joined=joined
             )
-            found[contrast] = _Judged(judgement, earlier_runs=len(before), joined_runs=len(joined))
+            found[contrast] = _ContrastJudgement(judgement, earlier_runs=len(before), joined_runs=len(joined))
     return found
 
 
@@ -202,16 +206,26 @@ def _judge_as_in_visits(arm: ArmRecord, plan: Plan) -> ArmRecord:
 
 
 def _worst_of_each(remarks: Iterable[Reason]) -> list[Reason]:
-    """Return for each code the remark with the greatest number."""
+    """Return the worst remark of each code."""
     worst: dict[str, Reason] = {}
     for remark in remarks:
         known = worst.setdefault(remark.code, remark)
-        worst[remark.code] = max(known, remark, key=_greatest_number)
+        worst[remark.code] = max(known, remark, key=_badness_of)
     return list(worst.values())
 
 
-def _greatest_number(remark: Reason) -> float:
-    return max((value for value in remark.values.values() if isinstance(value, int | float)), default=0.0)
+def _badness_of(remark: Reason) -> float:
+    figures = [
+        _badness(f"{remark.code} {name}", value)
+        for name, value in remark.values.items()
+        if isinstance(value, int | float) and name not in _OF_MACHINE
+    ]
+    return max(figures, default=0.0)
+
+
+def _badness(name: str, figure: float) -> float:
+    """Return a number that is greater, the worse a figure is."""
+    return -figure if any(part in name for part in _WORSE_WHEN_LOWER) else figure
 
 
 def _remark_odd(visits: Sequence[MeasuredVisit]) -> list[Reason]:
@@ -224,7 +238,7 @@ def _remark_odd(visits: Sequence[MeasuredVisit]) -> list[Reason]:
 
 
 def _effect(
-    results: Sequence[TrialResult], contrast: Contrast, judged: _Judged, by_visit: Mapping[int, VisitPairs]
+    results: Sequence[TrialResult], contrast: Contrast, judged: _ContrastJudgement, by_visit: Mapping[int, VisitPairs]
 ) -> Effect:
     against = results[0].arms[contrast.against].levels
     builds = list(chain(*(pairs.builds for pairs in by_visit.values())))
@@ -269,8 +283,8 @@ def _all_pairs(results: Sequence[TrialResult], contrast: Contrast) -> Pairs:
 
 
 def _worst(key: str, results: Sequence[TrialResult]) -> float:
-    """Return the worst figure of the visits: the lowest of a clock, the highest of anything else."""
-    return (min if "_clock_" in key else max)(result.disturbance[key] for result in results)
+    """Return the worst figure of the visits."""
+    return max((result.disturbance[key] for result in results), key=partial(_badness, key))
 
 
 def _shared_keys(results: Sequence[TrialResult]) -> set[str]:
@@ -343,7 +357,7 @@ def _verdicts_so_far(
     }
 
 
-def _is_final(found: _Judged, plan: Plan, visits: int) -> bool:
+def _is_final(found: _ContrastJudgement, plan: Plan, visits: int) -> bool:
     judgement, has_joined = found.judgement, found.joined_runs >= ENOUGH_RUNS
     if not math.isfinite(judgement.half_width):
         return False

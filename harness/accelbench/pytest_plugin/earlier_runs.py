@@ -13,7 +13,7 @@ from accelbench.core import Contrast
 from accelbench.errors import AccelbenchError
 from accelbench.measuring.statistics import UNBOUNDED
 from accelbench.schema import environment
-from accelbench.schema.environment_difference import differing_facts
+from accelbench.schema.environment_difference import differing_facts, is_same_configuration
 from accelbench.schema.result import Effect, Run, TrialRecord, Visit
 from accelbench.schema.result_json import from_bytes
 from accelbench.schema.safe_json import read_bytes
@@ -30,11 +30,10 @@ class EarlierRuns:
 
     def __init__(self, newest_first: Sequence[Path], machine: str, settings: Mapping[str, Any]) -> None:
         now = environment.configuration()
-        alike = (
-            run
-            for run in _readable(newest_first[:MOST_FILES])
-            if run.machine == machine and run.settings == settings and _is_same(run.environment.configuration, now)
+        comparable = (
+            run for run in _readable(newest_first[:MOST_FILES]) if run.machine == machine and run.settings == settings
         )
+        alike = (run for run in comparable if is_same_configuration(run.environment.configuration, now))
         self._records: dict[str, list[tuple[Run, TrialRecord]]] = {}
         for run in islice(alike, MOST_RUNS):
             for record in run.trials:
@@ -77,9 +76,3 @@ def _readable(files: Iterable[Path]) -> Iterator[Run]:
     for file in files:
         with suppress(AccelbenchError, OSError):
             yield from_bytes(read_bytes(file), source=str(file))
-
-
-def _is_same(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Return whether two configurations are the same, as far as both record them; variables must be set in both."""
-    variables = ({name for name in side if name.startswith("env.")} for side in (then, now))
-    return not differing_facts([then, now]) and len(set(map(frozenset, variables))) == 1

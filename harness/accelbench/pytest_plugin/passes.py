@@ -163,7 +163,7 @@ class Passes:
                 if spec not in due:
                     self.session.progress.leave_out((spec.id, number))
             if number:
-                self.session.pool.renew()
+                self.session.pool.close()
             self._visit_all(due)
         repeated = self._odd_visits(specs)
         for spec in repeated:

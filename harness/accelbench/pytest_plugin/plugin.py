@@ -250,8 +250,8 @@ def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: di
 def pytest_benchmark_compare_machine_info(
     config: pytest.Config, benchmarksession: Any, machine_info: dict[str, Any], compared_benchmark: dict[str, Any]
 ) -> None:
-    """Compare with a run in this machine's folder: ignore readings, and name what else differs."""
-    if not config.stash[STORAGE].in_own_folder:
+    """Compare with a run of accelbench's: ignore readings, and name what else differs."""
+    if not (config.stash[STORAGE].in_own_folder or KEY in compared_benchmark):
         return
     then = compared_benchmark["machine_info"]
     for facts in (machine_info, then):

@@ -19,7 +19,7 @@ from pytest_benchmark.utils import safe_dumps
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.files import destination, hide_from_git, is_special, require_writable, write_atomically
-from accelbench.locations import RESULTS, RESULTS_INI, UNCONFIGURED, configured_results
+from accelbench.locations import RESULTS, RESULTS_INI, UNCONFIGURED, configured_results, number_of
 from accelbench.pytest_plugin.options import Options, this_machine
 from accelbench.pytest_plugin.resume import (
     SUFFIX,
@@ -43,7 +43,6 @@ UNNAMED = "unnamed"  # the name of a run that the user gave none
 ROOM_BYTES = 8 * 2**20  # a run of hundreds of arms takes about one mebibyte
 UNSAVED_STATUS = 2
 FINISHED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-_NUMBERED = re.compile(r"(\d{4,15})_.+")
 
 
 def keeps_results(config: pytest.Config) -> bool:
@@ -69,8 +68,7 @@ class AtomicStorage(FileStorage):  # type: ignore[misc]  # pytest-benchmark has 
 
     def numbered_files(self) -> dict[int, Path]:
         """Return the files of runs by their numbers."""
-        files = {_NUMBERED.fullmatch(file.name): file for file in self.folder.glob("*.json")}
-        return {int(match[1]): file for match, file in files.items() if match}
+        return {number: file for file in self.folder.glob("*.json") if (number := number_of(file))}
 
     def save(self, output_json: dict[str, Any], save: str) -> None:
         """Save a run under the next number.

@@ -13,7 +13,7 @@ from accelbench import units
 from accelbench.pytest_plugin.options import RunConfig
 from accelbench.run_summary import unmeasured
 from accelbench.schema.reasons import describe
-from accelbench.schema.result import TrialRecord
+from accelbench.schema.result import TrialRecord, rank_spending
 
 _COLUMNS_OF_5_2 = ["min", "max", "mean", "stddev", "median", "iqr", "outliers", "ops", "rounds", "iterations"]
 # The options of pytest-benchmark's table, each with the values that it has if nobody sets it, in any release.
@@ -101,7 +101,5 @@ def hide_table(host: Any, config: pytest.Config, trials: Collection[str]) -> Non
 
 def spending_line(spent_s: Mapping[str, float]) -> str:
     """Return how the session spent its time, the largest share first, without negligible shares."""
-    total_s = sum(spent_s.values())
-    ordered = sorted(spent_s.items(), key=lambda item: item[1], reverse=True)
-    shares = [f"{kind} {units.percent(spent / total_s)}" for kind, spent in ordered if spent > LEAST_SHARE * total_s]
-    return f"{units.minutes(total_s)} went into {', '.join(shares)}"
+    shares = [f"{kind} {units.percent(share)}" for kind, _, share in rank_spending(spent_s) if share > LEAST_SHARE]
+    return f"{units.minutes(sum(spent_s.values()))} went into {', '.join(shares)}"

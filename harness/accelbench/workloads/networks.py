@@ -15,6 +15,11 @@ from accelbench.core import Work
 # Lavin and Gray 2015, arXiv 1509.09308.
 WINOGRAD = 4.0
 
+# Block 3a of GoogLeNet: the channels and the side of its images, and the ways to run its branches.
+INCEPTION_CHANNELS = 192
+INCEPTION_SIDE = 28
+INCEPTION_BRANCHES = ("serial", "parallel", "fused")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
@@ -120,11 +125,11 @@ def inception(*, classes: int = 0, fused: bool, learns_below: bool = True) -> Ne
 
     With ``classes``, it is under a classifier's head. ``learns_below`` says whether gradients reach its inputs.
     """
-    pixels = 28**2
+    pixels = INCEPTION_SIDE**2
     if fused:
         forward = first = 2 * 165_888 * pixels
     else:
-        forward, first = 2 * 163_328 * pixels, 2 * 192 * (64 + 96 + 16 + 32) * pixels
+        forward, first = 2 * 163_328 * pixels, 2 * INCEPTION_CHANNELS * (64 + 96 + 16 + 32) * pixels
     head = dense(96 if fused else 256, classes).forward
     return Network(forward=forward + head, first=0 if learns_below else first, saving=WINOGRAD)
 

@@ -40,6 +40,13 @@ def require_new_model(model: Any) -> None:
     _MODELS[id(model)] = model
 
 
+def as_list(values: Any) -> list[Any]:
+    """Return what may be one value, a list or tuple of several, or None for none."""
+    if values is None:
+        return []
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """On which data a model is trained, and the usual values of options.

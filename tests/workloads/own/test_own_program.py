@@ -1,6 +1,6 @@
 """A program of a user's own becomes a workload that techniques switch, or is refused in one sentence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,22 @@ def losses_of(arm: Arm) -> list[float]:
 def test_an_iteration_learns_from_as_many_batches_as_the_program_says(batches: int) -> None:
     arm = arm_of(with_changes(batches=batches))
     assert (arm.items, len(losses_of(arm))) == (4 * batches, batches)
+
+
+class Stream:
+    """A loader with a data stream of its own, which does not begin again."""
+
+    def __init__(self, batches: int) -> None:
+        self.batches = iter([(torch.randn(4, 1, 8, 8), torch.zeros(4, dtype=torch.int64))] * batches)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.batches
+
+
+@pytest.mark.parametrize("batches", [1, 4, 16, 64])
+def test_a_loader_that_never_begins_again_is_refused(batches: int) -> None:
+    with pytest.raises(BadInput, match="the program's loader yields no batch; expected at least one, whenever"):
+        losses_of(arm_of(with_changes(loader=Stream(batches), batches=None)))
 
 
 def test_a_reset_forgets_what_was_learnt() -> None:

@@ -18,7 +18,7 @@ from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.checks import claims, idle_baseline, placement
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.checks.background_work import StepEnd, find_background_work
-from accelbench.measuring.checks.output import InputDependenceCheck
+from accelbench.measuring.checks.input_dependence import InputDependenceCheck
 from accelbench.measuring.checks.parameters import find_other_learning, learn, parameter_items
 from accelbench.measuring.checks.timed_steps import TimedSteps
 from accelbench.measuring.referee import Referee, Stopwatch

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path
 
 from accelbench.core import Arm
 from accelbench.frameworks import Framework
@@ -132,15 +131,7 @@ def _since(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int,
 
 def _waiting_times_s(numbers: Iterable[int]) -> dict[int, float]:
     """Return how long threads were ready to run and had no core, 0 where the kernel does not count it."""
-    return {number: _run_delay_s(number) for number in numbers}
-
-
-def _run_delay_s(number: int) -> float:
-    try:
-        delay_ns = Path(f"/proc/{number}/schedstat").read_text().split()[1]  # docs.kernel.org: sched-stats
-    except (OSError, IndexError):
-        return 0.0
-    return int(delay_ns) * 1e-9
+    return {number: resources.run_delay_s(number) for number in numbers}
 
 
 def _clock_s(number: int, kind: int) -> float:

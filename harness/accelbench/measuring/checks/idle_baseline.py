@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -23,7 +22,6 @@ from accelbench.schema.reasons import Reason, reason
 
 BUSY_SHARE = 0.5  # of the wall time: below it, a baseline is looked at again, and a long block computed nothing
 LOOK_S = 0.25  # many ticks of 10 ms, in which the system counts the processor time of child processes
-_SCHEDULING = Path("/proc/self/schedstat")  # nanoseconds on a core, nanoseconds of waiting for one, turns
 
 
 def processor_clock_beside(clock: Callable[[], float]) -> Callable[[], float] | None:
@@ -55,7 +53,7 @@ class Activity:
         """Return what has been done so far."""
         tree = resources.process_tree()
         return cls(
-            busy_s=resources.cpu_s(tree) + _waited_for_core_s() + sum(map(_waited_for_disk_s, tree)),
+            busy_s=resources.cpu_s(tree) + resources.run_delay_s() + sum(map(_waited_for_disk_s, tree)),
             disk_bytes=_disk_bytes(tree),
         )
 
@@ -80,12 +78,6 @@ def find_idle_time(
         return None
     busy = max(busy, (after.busy_s - before.busy_s) / span_s)
     return reason("idle-baseline", busy=busy) if busy < BUSY_SHARE else None
-
-
-def _waited_for_core_s() -> float:
-    with suppress(OSError, ValueError, IndexError):  # only Linux counts it
-        return int(_SCHEDULING.read_text().split()[1]) / 1e9
-    return 0.0
 
 
 def _waited_for_disk_s(process: psutil.Process) -> float:

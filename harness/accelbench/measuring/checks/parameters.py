@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from random import Random
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from accelbench.errors import AccelbenchError
 from accelbench.frameworks import Framework
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.measuring.checks import output as check
-from accelbench.measuring.checks.output import InputDependenceCheck
+from accelbench.measuring.checks.input_dependence import shown_arrays
 from accelbench.schema.reasons import Reason, reason
 
 LEAST_STEPS = 2
@@ -57,9 +56,8 @@ def parameter_items(arm: Arm, framework: Framework, most: int | None = None) -> 
         return []
     leaves = list(tree_leaves(arm.parameters()))
     some = leaves[:: math.ceil(len(leaves) / most)] if most and leaves else leaves
-    probe = InputDependenceCheck(replace(arm, inputs=lambda: some), framework, Random(0))
     with suppress(AccelbenchError, NotImplementedError):
-        return [array for each in probe.inputs for array in each.samples()]
+        return [array for each in shown_arrays(framework, some) for array in each.samples()]
     return []
 
 

@@ -49,7 +49,7 @@ from accelbench.frameworks import Framework
 from accelbench.measuring.arm_run import ArmRun
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.checks import placement, surroundings
-from accelbench.measuring.checks.input_change import ALL, ONE, InputChange
+from accelbench.measuring.checks.input_dependence import ALL, ONE, InputChange
 from accelbench.measuring.checks.parameters import norm, parameter_items
 from accelbench.measuring.checks.surroundings import Surroundings
 from accelbench.measuring.referee import Answer, Examination, Question, Referee, StoppedError

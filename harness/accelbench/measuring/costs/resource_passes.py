@@ -49,7 +49,7 @@ def measure_utilisation(
 
     reference.cache_clear()  # its buffer is not the arm's memory
     build()
-    arm_run.observed |= utilisation(run_for, cores=cores, gpus=_gpus(arm_run, framework))
+    arm_run.observed |= utilisation(run_for, cores=cores, gpus=gpus_of(arm_run, framework))
     arm_run.close()
     framework.empty_cache()
 
@@ -59,7 +59,7 @@ def measure_energy(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) 
     if arm_run.placement is None or arm_run.timing is None:
         return
     device = computed_on(arm_run.label, arm_run.placement)
-    meter = resources.meter_of(device, _gpus(arm_run, framework))
+    meter = resources.meter_of(device, gpus_of(arm_run, framework))
     if not meter.counts:
         return
 
@@ -72,7 +72,8 @@ def measure_energy(arm_run: ArmRun, framework: Framework, stopwatch: Stopwatch) 
         arm_run.price = replace(arm_run.price, energy_j_per_item=per_item_j, energy_of=device)
 
 
-def _gpus(arm_run: ArmRun, framework: Framework) -> frozenset[str]:
+def gpus_of(arm_run: ArmRun, framework: Framework) -> frozenset[str]:
+    """Return the UUIDs of the GPUs that an arm uses."""
     return gpu_uuids(arm_run.label, arm_run.placement, framework) if arm_run.placement else frozenset()
 
 

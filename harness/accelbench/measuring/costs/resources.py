@@ -57,6 +57,13 @@ def cpu_s(processes: Iterable[psutil.Process]) -> float:
     return sum(_cpu_s(member) for member in processes)
 
 
+def run_delay_s(thread: int | str = "self") -> float:
+    """Return how long a thread, or this process's main one, was ready to run and had no core; 0 if nobody counts it."""
+    with suppress(OSError, ValueError, IndexError):  # only Linux counts it; docs.kernel.org: sched-stats
+        return int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
+
+
 def rss_bytes(processes: Iterable[psutil.Process]) -> int:
     """Return the resident memory of these processes; a shared page counts once for each process."""
     return sum(_rss_bytes(member) for member in processes)

@@ -20,7 +20,7 @@ from accelbench.measuring.arm_run import arm_runs_of, find_smaller_failure, is_t
 from accelbench.measuring.checks import claims
 from accelbench.measuring.checks import output as check
 from accelbench.measuring.checks.arm_checks import widen
-from accelbench.measuring.statistics import Judgement, effect_of, fewest_pairs_of, judge, timing_across
+from accelbench.measuring.statistics import Judgement, effect_of, fewest_pairs_of, judge_groups, timing_across
 from accelbench.measuring.trial_result import Pairs, StatedWork, TrialResult, no_baseline
 from accelbench.schema.result import ArmRecord, Timing
 
@@ -127,7 +127,7 @@ class _CrossProcessTrial:
             arm.record = replace(arm.record, outcome="wrong-work", reason=wrong)
 
     def _judgement(self, candidate: int) -> Judgement:
-        return judge(self.log_ratios[candidate], alpha=self.alpha, noise=self.trial.plan.noise)
+        return judge_groups([self.log_ratios[candidate]], alpha=self.alpha, noise=self.trial.plan.noise)
 
     def result(self) -> TrialResult:
         return TrialResult(

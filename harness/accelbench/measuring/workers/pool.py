@@ -67,11 +67,7 @@ class Pool:
             UnsendableError: the workload cannot be sent to the worker.
             WorkerLostError: the worker was lost.
         """
-        try:
-            return ask_applicable(self._worker_for(trial.framework, {}), trial, host)
-        except WorkerLostError:
-            self._end(trial.framework)
-            raise
+        return ask_applicable(self._worker_for(trial.framework, {}), trial, host)
 
     def start(self, framework: str) -> None:
         """Start a framework's worker, unless there is one, and wait until it has imported the framework.
@@ -81,16 +77,12 @@ class Pool:
         """
         self._worker_for(framework, {})
 
-    def renew(self) -> None:
-        """End the workers, so that the next trials are measured in fresh ones."""
-        self.close()
-
     def configuration(self) -> dict[str, str]:
         """Return the configuration of the frameworks that were used so far."""
         return {key: text for _, description, _ in self._descriptions.values() for key, text in description.items()}
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers; the next trials are measured in fresh ones."""
         for framework in list(self._workers):
             self._end(framework)
 
@@ -125,7 +117,6 @@ class Pool:
         except UnsendableError as error:
             return TrialResult.nothing(trial, "failed", reason_of(error))
         except WorkerLostError as lost:
-            self._end(trial.framework)
             self._spending.add({"lost workers": self._spending.since(before).get(OVERHEAD, 0.0)})
             return TrialResult.nothing(trial, lost.outcome, reason_of(lost))
         except BaseException:  # interrupted: a worker in mid-trial is of no further use
@@ -183,10 +174,10 @@ class Pool:
                 ceilings: list[Ceiling] = worker.ask(
                     "ceilings", name, silence_s=self._plan.silence_s, on_progress=on_progress
                 )
-        except BaseException as error:  # interrupted: a worker that is measuring is of no further use
+        except WorkerLostError:
+            return []
+        except BaseException:  # interrupted: a worker that is measuring is of no further use
             self._end(framework)
-            if isinstance(error, WorkerLostError):
-                return []
             raise
         return ceilings
 
@@ -198,12 +189,16 @@ class Pool:
             return {}
 
     def _worker_for(self, framework: str, environment: Mapping[str, str]) -> Worker:
-        worker = self._workers.get(framework)
+        worker = self._running(framework)
         if worker is None or worker.environment != environment:
             self._end(framework)
-            self._workers[framework] = Worker(framework, environment)
-            self._spending.add({"framework import": self._workers[framework].ask("import")})
-        return self._workers[framework]
+            worker = self._workers[framework] = Worker(framework, environment)
+            self._spending.add({"framework import": worker.ask("import")})
+        return worker
+
+    def _running(self, framework: str) -> Worker | None:
+        worker = self._workers.get(framework)
+        return worker if worker and worker.is_running else None
 
     def _make_room(self, framework: str) -> None:
         """End the workers that hold memory of accelerators which this framework can use."""
@@ -218,14 +213,10 @@ class Pool:
 
     def _describe(self, framework: str) -> tuple[tuple[str, ...], dict[str, str], bool]:
         if framework not in self._descriptions:
-            try:
-                worker = self._workers.get(framework) or self._worker_for(framework, {})
-                accelerators, description, profiles = worker.ask("describe")
-                description = worker.interpreter.describe(framework, description)
-                self._descriptions[framework] = accelerators, description, profiles
-            except WorkerLostError:
-                self._end(framework)
-                raise
+            worker = self._running(framework) or self._worker_for(framework, {})
+            accelerators, description, profiles = worker.ask("describe")
+            description = worker.interpreter.describe(framework, description)
+            self._descriptions[framework] = accelerators, description, profiles
         return self._descriptions[framework]
 
 

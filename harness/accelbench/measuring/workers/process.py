@@ -28,6 +28,7 @@ from accelbench.measuring.workers.interpreter import STARTING_S, find_interprete
 from accelbench.measuring.workers.unpicklable import why_unpicklable
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Outcome
+from accelbench.text import name_signal
 
 LOOK_S = 1.0  # a silent worker is looked for this often
 ENDING_S = 60.0  # a worker whose pipe is closed has ended, or ends within this time; a GPU takes seconds
@@ -181,6 +182,11 @@ class Worker:
         """The worker's process id."""
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has neither ended nor been killed."""
+        return self._process.poll() is None
+
     def ask(self, *order: Any, silence_s: float = STARTING_S, on_progress: OnProgress = lambda _: None) -> Any:
         """Send an order and return the reply; ``on_progress`` receives what it reports meanwhile.
 
@@ -234,7 +240,7 @@ class Worker:
 
     def close(self) -> None:
         """End the worker and every process it started."""
-        if self._process.poll() is None:
+        if self.is_running:
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)
             except (AttributeError, ProcessLookupError):  # no process groups here, or it has just ended
@@ -282,7 +288,7 @@ class Worker:
         if code == -signal.SIGKILL and _memory_kills() > self._kills_before:
             return WorkerLostError("out-of-memory", reason("worker-out-of-memory", **details))
         if code < 0:
-            return WorkerLostError("crashed", reason("worker-killed", signal=signal.Signals(-code).name, **details))
+            return WorkerLostError("crashed", reason("worker-killed", signal=name_signal(-code), **details))
         return WorkerLostError("crashed", reason("worker-exited", status=code, **details))
 
 

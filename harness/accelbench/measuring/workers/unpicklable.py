@@ -72,17 +72,20 @@ def _variables(function: FunctionType) -> Iterator[_Part]:
     """Yield the globals, the variables of enclosing functions and the defaults that a function uses."""
     where = function.__qualname__.replace("<locals>.", "")
     known = function.__globals__
-    used = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if cell != _EMPTY:
-            used[name] = cell.cell_contents
-    used |= function.__kwdefaults__ or {}
+    used = {name: known[name] for name in sorted(names_in(function.__code__)) if name in known}
+    used |= enclosing_variables(function) | (function.__kwdefaults__ or {})
     yield from (_Part(each, name, where) for name, each in used.items())
     yield from (_Part(each, "a default value", where) for each in function.__defaults__ or ())
     yield from (_Part(each, f".{name}") for name, each in vars(function).items())
 
 
-def _names(code: CodeType) -> set[str]:
+def enclosing_variables(function: FunctionType) -> dict[str, Any]:
+    """Return the variables of enclosing functions that a function uses, without those that have no value yet."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if cell != _EMPTY}
+
+
+def names_in(code: CodeType) -> set[str]:
     """Return the names that code and the functions within it look up."""
     inner: Iterable[CodeType] = (each for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names).union(*map(names_in, inner))

@@ -14,12 +14,12 @@ import numpy as np
 
 from accelbench.core import Arm, ArrayProgram, Setting, Workload
 from accelbench.core.arm import nothing
-from accelbench.core.technique import summary_of
 from accelbench.core.verification import relative_error
+from accelbench.core.workload import workload_of_program
 from accelbench.errors import BadInput, Unavailable, check_choice, check_positive
 from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.schema.reasons import describe_error, reason
-from accelbench.text import name_type
+from accelbench.text import FRAMEWORK_NAMES, name_type
 from accelbench.units import plural
 from accelbench.workloads.arrays.libraries import FUSED, ArrayLibrary, find_library
 
@@ -40,15 +40,7 @@ def array_program(build: Callable[[], ArrayProgram], *, unit: str = "step") -> W
         build: makes the program; it is called afresh for every arm, in a worker process, from the same seed.
         unit: an item of those that a step processes, in the singular, such as ``"cell"``.
     """
-    name = f"{build.__module__.rpartition('.')[2]}:{build.__name__}"
-    return Workload(
-        name=name,
-        frameworks=FRAMEWORKS,
-        unit=unit,
-        summary=summary_of(build) or name,
-        builder=partial(build_array_program, build),
-        is_program=True,
-    )
+    return workload_of_program(build, build_array_program, frameworks=FRAMEWORKS, unit=unit)
 
 
 def build_array_program(
@@ -225,4 +217,4 @@ def copy_arrays(arrays: Sequence[Any]) -> list[Any]:
 
 def _library_of(xp: Any) -> str:
     name: str = xp.__name__.rpartition(".")[2]
-    return {"torch": "PyTorch", "cupy": "CuPy"}.get(name, name)
+    return FRAMEWORK_NAMES.get(name, name)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accelbench.core import Arm, Setting, Work, workload
-from accelbench.errors import BadInput, Unavailable, check_choice
+from accelbench.errors import Unavailable, check_choice
 from accelbench.workloads.arrays.libraries import INPUT_SETS, find_library, uniform
 from accelbench.workloads.data.rotation import Rotation
 
@@ -129,8 +129,7 @@ def ladder_chain(
     setting: Setting, *, form: str = "array", in_place: bool = False, blocking: bool = False, workers: int = 1
 ) -> Arm:
     """Ten elementwise operations in a row on float32 vectors: √(a² + b²)·exp(−c²) + sin a."""
-    if form not in ("loop", "array"):
-        raise BadInput(f"unknown form {form!r}; expected one of: loop, array")
+    check_choice(form, ("loop", "array"), "form")
     if form == "loop" and (in_place or blocking or workers > 1):
         raise Unavailable("a Python loop makes no temporary arrays, and holds back all other threads")
     elements = setting.choose(small=100_000, full=1_000_000)

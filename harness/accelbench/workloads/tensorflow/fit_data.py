@@ -28,7 +28,7 @@ USUAL_BATCH = 32  # of Model.fit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class IterationData:
     """The data of an iteration, with the number of steps and of items; ``is_cut`` says that there are more."""
 
     data: Any
@@ -38,7 +38,7 @@ class Taken:
     is_cut: bool = False
 
 
-def open_data(program: KerasProgram) -> Batches | Arrays | PythonBatches:
+def open_data(program: KerasProgram) -> DatasetBatches | Arrays | PythonBatches:
     """Return a program's data.
 
     Raises:
@@ -51,7 +51,7 @@ def open_data(program: KerasProgram) -> Batches | Arrays | PythonBatches:
     if isinstance(data, tf.data.Dataset):
         if tf.nest.flatten(data.element_spec)[0].shape.rank == 0:
             raise BadInput("the program's data set yields single items; expected batches: dataset.batch(size)")
-        return Batches(data)
+        return DatasetBatches(data)
     if makes_batches:
         return PythonBatches(data)
     if not all(map(_is_array, _leaves(data))):
@@ -62,7 +62,7 @@ def open_data(program: KerasProgram) -> Batches | Arrays | PythonBatches:
     return Arrays(program)
 
 
-class Batches:
+class DatasetBatches:
     """A ``tf.data.Dataset`` of batches, of which only the last of an epoch may be smaller.
 
     ``caches``: it keeps what it has computed, which works if a whole epoch is read.
@@ -109,7 +109,7 @@ class Batches:
             "deterministic": options.deterministic is not False,
         }
 
-    def take(self, batches: int, epochs: int, options: Any) -> Taken:
+    def take(self, batches: int, epochs: int, options: Any) -> IterationData:
         """Return the first batches, with the options of the pipeline that are set."""
         size = options.batch_size or self.batch_size
         batches = max(batches, math.ceil(size / self.batch_size))
@@ -124,7 +124,7 @@ class Batches:
             dataset = dataset.prefetch(tf.data.AUTOTUNE if options.prefetch == "autotune" else options.prefetch)
         dataset = _of_length(dataset, steps).with_options(_pipeline_options(options))
         is_cut = first is not self._dataset
-        return Taken(data=dataset, steps=steps, items=items * epochs, epochs=epochs, is_cut=is_cut)
+        return IterationData(data=dataset, steps=steps, items=items * epochs, epochs=epochs, is_cut=is_cut)
 
     def close(self) -> None:
         """Drop the data set, and with it what it caches."""
@@ -173,7 +173,7 @@ class Arrays:
         """Return what Keras does with the arrays."""
         return {"data": "arrays", "batch_size": self.batch_size, "most_items": self._items}
 
-    def take(self, batches: int, epochs: int, options: Any) -> Taken:
+    def take(self, batches: int, epochs: int, options: Any) -> IterationData:
         """Return the batches that Keras makes of the first items."""
         size = options.batch_size or self.batch_size
         items = min(self._items, max(size, batches * self.batch_size))
@@ -184,7 +184,7 @@ class Arrays:
         adapter = ArrayDataAdapter(*self._rows(items), batch_size=size, shuffle=self._shuffle)
         steps = -(-items // size)
         data = _of_length(adapter.get_tf_dataset(), steps)
-        return Taken(data=data, steps=steps, items=items * epochs, epochs=epochs)
+        return IterationData(data=data, steps=steps, items=items * epochs, epochs=epochs)
 
     def close(self) -> None:
         """Drop the arrays."""
@@ -230,12 +230,12 @@ class PythonBatches:
         most = None if self._length is None else self._length * self.batch_size
         return {"data": "PyDataset", "batch_size": self.batch_size, "most_items": most}
 
-    def take(self, batches: int, epochs: int, options: Any) -> Taken:  # noqa: ARG002  none of the options applies
+    def take(self, batches: int, epochs: int, options: Any) -> IterationData:  # noqa: ARG002  none of the options applies
         """Return the first batches, as ``Model.fit`` makes them."""
         steps = self.count_batches(batches)
         data = _of_length(_EpochAdapter(_FirstBatches(self._dataset, steps)).get_tf_dataset(), steps)
         items = sum(self._count_items(number) for number in range(steps)) * epochs
-        return Taken(data=data, steps=steps, items=items, epochs=epochs, is_cut=steps != self._length)
+        return IterationData(data=data, steps=steps, items=items, epochs=epochs, is_cut=steps != self._length)
 
     def close(self) -> None:
         """Drop the data."""

@@ -16,14 +16,11 @@ import tensorflow as tf
 from keras import layers
 
 from accelbench.errors import check_choice
+from accelbench.workloads.networks import INCEPTION_BRANCHES, INCEPTION_CHANNELS, INCEPTION_SIDE
 from accelbench.workloads.tensorflow.training_step import LOSS, InitialState
 
-CHANNELS = 192
-SIDE = 28
-BRANCHES = ("serial", "parallel", "fused")
 
-
-class Block:
+class KerasInceptionBlock:
     """Branches over the same images, shape ``(images, 28, 28, 192)``, side by side in the output's channels.
 
     All branches are operations of one graph, which TensorFlow runs as soon as their inputs are there. In turn, each
@@ -31,12 +28,12 @@ class Block:
     """
 
     def __init__(self, branches: str, *, seed: int) -> None:
-        check_choice(branches, BRANCHES, "way to run branches")
+        check_choice(branches, INCEPTION_BRANCHES, "way to run branches")
         keras.utils.set_random_seed(seed)
         self._in_turn = branches == "serial"
         self.branches = [keras.Sequential(made) for made in (_fuse() if branches == "fused" else _inception())]
         for branch in self.branches:
-            branch.build((None, SIDE, SIDE, CHANNELS))
+            branch.build((None, INCEPTION_SIDE, INCEPTION_SIDE, INCEPTION_CHANNELS))
 
     def forward(self, images: Any) -> Any:
         """Return the branches' outputs, put together."""
@@ -78,9 +75,10 @@ class BlockTrainer:
     """The block under the head of an image classifier, in training with SGD and momentum."""
 
     def __init__(self, branches: str, *, classes: int, seed: int) -> None:
-        self._block = Block(branches, seed=seed)
+        self._block = KerasInceptionBlock(branches, seed=seed)
         self._head = keras.Sequential([layers.GlobalAveragePooling2D(), layers.Dense(classes)])
-        self._head.build((None, SIDE, SIDE, sum(branch.output_shape[-1] for branch in self._block.branches)))
+        channels = sum(branch.output_shape[-1] for branch in self._block.branches)
+        self._head.build((None, INCEPTION_SIDE, INCEPTION_SIDE, channels))
         self._weights = [*self._block.weights, *self._head.trainable_variables]
         self._optimizer = keras.optimizers.SGD(learning_rate=0.01, momentum=0.9)
         self._optimizer.build(self._weights)

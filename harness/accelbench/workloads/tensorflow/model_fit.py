@@ -24,9 +24,9 @@ from accelbench.core import KerasProgram
 from accelbench.core.verification import relative_error
 from accelbench.errors import BadInput, Unavailable
 from accelbench.text import join_names, name_type
-from accelbench.workloads.tensorflow.fit_data import Taken, keep_in_memory, open_data
+from accelbench.workloads.tensorflow.fit_data import IterationData, keep_in_memory, open_data
 from accelbench.workloads.tensorflow.iterators import HeldIterators
-from accelbench.workloads.tensorflow.training_step import InitialState
+from accelbench.workloads.tensorflow.training_step import InitialState, global_policy
 from accelbench.workloads.training import require_new_model
 
 # That an iteration lasts, if it has more than one batch. On two cores all steps of a call of `fit` may take twice as
@@ -39,7 +39,7 @@ FIT_ARGUMENTS = ("callbacks", "class_weight", "shuffle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramFacts:
+class KerasProgramFacts:
     """What a program has and does without any option.
 
     ``data`` says in what form it has its data. ``batch_size`` is None if it is not known, ``most_items`` if they are
@@ -95,7 +95,7 @@ class FittedProgram:
     ) -> None:
         self._seed, self._number = seed, 0
         self.iterators = HeldIterators()
-        with _policy(dtype_policy), _repeatable(seed) as generators:
+        with global_policy(dtype_policy), _repeatable(seed) as generators:
             program: Any = build()
             self.program = _check(program)
             require_new_model(self.model)
@@ -149,7 +149,7 @@ class FittedProgram:
         """Return the weights that are learnt."""
         return list(self.model.trainable_variables)
 
-    def take(self, batches: int, epochs: int, options: Any) -> Taken:
+    def take(self, batches: int, epochs: int, options: Any) -> IterationData:
         """Make the data of an iteration: the first batches of the program's, in batches of another size if one is set.
 
         Raises:
@@ -222,7 +222,7 @@ class FittedProgram:
 
     def close(self) -> None:
         """Drop the data."""
-        self._taken = Taken(data=(), steps=0, items=0, epochs=0)
+        self._taken = IterationData(data=(), steps=0, items=0, epochs=0)
         self._data.close()
 
     def _time_s(self, batches: int, epochs: int, options: Any) -> float:
@@ -233,9 +233,9 @@ class FittedProgram:
         with self.iterators.until_the_end():
             return _duration_s(self.run)
 
-    def _facts(self) -> ProgramFacts:
+    def _facts(self) -> KerasProgramFacts:
         model = self.model
-        return ProgramFacts(
+        return KerasProgramFacts(
             learns=self.program.learns,
             dtype_policy=model.dtype_policy.name,
             jit_compile=bool(model.compiled and model.jit_compile),
@@ -280,18 +280,6 @@ def _check(program: Any) -> KerasProgram:
     if program.batches is not None and program.batches < 1:
         raise BadInput(f"the program has batches={program.batches}; expected a number above 0, or None")
     return program
-
-
-@contextmanager
-def _policy(name: str | None) -> Iterator[None]:
-    """Let a program be made under a dtype policy, or its own, and put the one before back."""
-    before = keras.config.dtype_policy()
-    try:
-        if name is not None:
-            keras.config.set_dtype_policy(name)
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from accelbench.workloads.networks import Network
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class KerasProblem:
     """A classification problem: a model with random weights, its optimiser, and normally distributed inputs.
 
     ``shape`` is that of one input. Models put out logits in float32, whatever they compute in before, as Keras's guide
@@ -41,7 +41,7 @@ class Problem:
         return inputs, rng.integers(self.classes, size=size, dtype=np.int32)
 
 
-def first_weights(problem: Problem, seed: int) -> list[np.ndarray]:
+def first_weights(problem: KerasProblem, seed: int) -> list[np.ndarray]:
     """Return the weights with which the problem's model begins at this seed."""
     keras.utils.set_random_seed(seed)
     weights: list[np.ndarray] = problem.model().get_weights()
@@ -51,17 +51,17 @@ def first_weights(problem: Problem, seed: int) -> list[np.ndarray]:
 _SGD = partial(keras.optimizers.SGD, learning_rate=0.01, momentum=0.9)
 
 
-def dense() -> Problem:
+def dense() -> KerasProblem:
     """The classifier 64-64-10 of introductory texts, for rows like those of scikit-learn's digits, with Adam."""
 
     def model() -> Any:
         return keras.Sequential([keras.Input((64,)), layers.Dense(64, activation="relu"), _logits(10)])
 
     network = networks.dense(64, 64, 10)
-    return Problem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10, network=network)
+    return KerasProblem(model=model, optimizer=keras.optimizers.Adam, shape=(64,), classes=10, network=network)
 
 
-def mish(*, units: int = 64, blocks: int = 4, classes: int = 10) -> Problem:
+def mish(*, units: int = 64, blocks: int = 4, classes: int = 10) -> KerasProblem:
     """Dense layers, normalised and activated by Mish (Misra 2019, arXiv 1908.08681): mostly elementwise work."""
 
     def model() -> Any:
@@ -69,10 +69,10 @@ def mish(*, units: int = 64, blocks: int = 4, classes: int = 10) -> Problem:
         return keras.Sequential([keras.Input((units,)), *chain.from_iterable(hidden), _logits(classes)])
 
     network = networks.dense(*[units] * (blocks + 1), classes)
-    return Problem(model=model, optimizer=_SGD, shape=(units,), classes=classes, network=network)
+    return KerasProblem(model=model, optimizer=_SGD, shape=(units,), classes=classes, network=network)
 
 
-def cnn(*, side: int = 32, classes: int = 10) -> Problem:
+def cnn(*, side: int = 32, classes: int = 10) -> KerasProblem:
     """Two convolutions, 3-16-32 channels, and two linear layers on images of ``side`` × ``side`` pixels."""
     shape = (side, side, 3)
 
@@ -91,10 +91,10 @@ def cnn(*, side: int = 32, classes: int = 10) -> Problem:
         )
 
     network = networks.small_cnn(side, classes)
-    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
+    return KerasProblem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
 
 
-def resnet50(*, side: int, classes: int) -> Problem:
+def resnet50(*, side: int, classes: int) -> KerasProblem:
     """ResNet-50 of `keras.applications` on images of ``side`` × ``side`` pixels.
 
     Its residual branches begin at zero, as in Goyal et al. 2017, arXiv 1706.02677, section 5.1. Without this, batch
@@ -110,7 +110,7 @@ def resnet50(*, side: int, classes: int) -> Problem:
         return keras.Sequential([keras.Input(shape), trunk, _logits(classes)])
 
     network = networks.resnet(side, classes, [3, 4, 6, 3], bottleneck=True, early_stride=True)
-    return Problem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
+    return KerasProblem(model=model, optimizer=_SGD, shape=shape, classes=classes, network=network)
 
 
 def _logits(classes: int) -> Any:

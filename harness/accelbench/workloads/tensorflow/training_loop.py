@@ -18,7 +18,7 @@ from accelbench.workloads.training import Training, TrainingLoop
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class KerasTrainOptions:
     """The options that techniques switch in a training. The defaults leave the workload as it is.
 
     ``dtype_policy`` is Keras's. ``loop`` says what runs a training step: ``"eager"``, ``"function"``, ``"xla"`` or
@@ -51,10 +51,10 @@ class KerasTraining(Training):
 class KerasTrainingLoop(TrainingLoop):
     """The loop with Keras's options."""
 
-    options: TrainOptions
+    options: KerasTrainOptions
     training: KerasTraining
 
-    def __init__(self, setting: Setting, options: TrainOptions, training: KerasTraining) -> None:
+    def __init__(self, setting: Setting, options: KerasTrainOptions, training: KerasTraining) -> None:
         from accelbench.workloads.tensorflow import devices
 
         self.place = devices.choose(options.device)
@@ -135,7 +135,7 @@ class KerasTrainingLoop(TrainingLoop):
         return self.options.data_location != "round-trip" and not self.training.has_dataset
 
 
-def train(setting: Setting, options: TrainOptions, training: KerasTraining) -> Arm:
+def train(setting: Setting, options: KerasTrainOptions, training: KerasTraining) -> Arm:
     """Return the arm of a training with these options.
 
     Raises:
@@ -147,7 +147,7 @@ def train(setting: Setting, options: TrainOptions, training: KerasTraining) -> A
 
 def train_in_turn(
     setting: Setting,
-    options: TrainOptions,
+    options: KerasTrainOptions,
     problem: Any,
     batch_size: int,
     *,
@@ -158,18 +158,18 @@ def train_in_turn(
     """Return the arm that trains on random batches in turn, ``steps`` of them in each of its steps."""
     import tensorflow as tf
 
-    from accelbench.workloads.tensorflow.training_step import Batches, draw_batches
+    from accelbench.workloads.tensorflow.training_step import KerasBatches, draw_batches
 
-    def data(size: int) -> Batches:
+    def data(size: int) -> KerasBatches:
         batches = draw_batches(problem, size, variants, setting.seed)
         if options.data_location != "round-trip":
             batches = [tuple(map(tf.constant, batch)) for batch in batches]
-        return Batches(batches, per_step=steps)
+        return KerasBatches(batches, per_step=steps)
 
     return train(setting, options, KerasTraining(problem=problem, data=data, batch_size=batch_size, **facts))
 
 
-def train_epochs(setting: Setting, options: TrainOptions, problem: Any, batch_size: int, steps: int) -> Arm:
+def train_epochs(setting: Setting, options: KerasTrainOptions, problem: Any, batch_size: int, steps: int) -> Arm:
     """Return the arm each of whose steps is an epoch of ``steps`` batches over a ``tf.data.Dataset``."""
     from accelbench.workloads.tensorflow.iterators import HeldIterators
     from accelbench.workloads.tensorflow.training_step import DatasetEpochs, draw_batches

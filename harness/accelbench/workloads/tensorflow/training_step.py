@@ -17,7 +17,7 @@ from accelbench.errors import check_choice
 from accelbench.workloads.data.rotation import Rotation
 from accelbench.workloads.networks import Network
 from accelbench.workloads.tensorflow.iterators import HeldIterators
-from accelbench.workloads.tensorflow.models import Problem
+from accelbench.workloads.tensorflow.models import KerasProblem
 
 POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -38,7 +38,7 @@ class KerasTrainer:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: KerasProblem,
         *,
         seed: int,
         dtype_policy: str = "float32",
@@ -131,17 +131,18 @@ class InitialState:
 
 
 @contextmanager
-def global_policy(name: str) -> Iterator[None]:
-    """Let layers be built under a dtype policy, and put the one before back."""
+def global_policy(name: str | None) -> Iterator[None]:
+    """Let layers be built under a dtype policy, None for that of the process, and put the one before back."""
     before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
     try:
+        if name is not None:
+            keras.config.set_dtype_policy(name)
         yield
     finally:
         keras.config.set_dtype_policy(before)
 
 
-class Batches:
+class KerasBatches:
     """Batches in memory, of which a step takes the next ``per_step``; after the last comes the first.
 
     They lie on the device where TensorFlow made them, and in the host's memory where NumPy did.
@@ -186,7 +187,7 @@ class DatasetEpochs:
     restart = close = staticmethod(nothing)  # every epoch begins with the first batch
 
 
-def draw_batches(problem: Problem, size: int, count: int, seed: int) -> list[Any]:
+def draw_batches(problem: KerasProblem, size: int, count: int, seed: int) -> list[Any]:
     """Return ``count`` random batches in the host's memory."""
     rng = np.random.default_rng(seed)
     return [problem.batch(size, rng) for _ in range(count)]

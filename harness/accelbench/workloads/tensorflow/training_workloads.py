@@ -26,7 +26,7 @@ from accelbench.workloads.tensorflow.stages import Stages
 from accelbench.workloads.tensorflow.training_loop import (
     KerasTraining,
     KerasTrainingLoop,
-    TrainOptions,
+    KerasTrainOptions,
     train,
     train_epochs,
     train_in_turn,
@@ -37,32 +37,32 @@ LOGGED_STEPS = 100
 LOGGED_ROWS = 32  # so few that a step stays well below a millisecond
 
 
-@workload("tensorflow", unit="row", shared=TrainOptions)
-def dense_train_keras(setting: Setting, options: TrainOptions) -> Arm:
+@workload("tensorflow", unit="row", shared=KerasTrainOptions)
+def dense_train_keras(setting: Setting, options: KerasTrainOptions) -> Arm:
     """Training step of the Keras classifier 64-64-10 with Adam."""
     from accelbench.workloads.tensorflow import models
 
     return train_in_turn(setting, options, models.dense(), setting.choose(small=256, full=1024))
 
 
-@workload("tensorflow", unit="row", shared=TrainOptions)
-def mish_train_keras(setting: Setting, options: TrainOptions) -> Arm:
+@workload("tensorflow", unit="row", shared=KerasTrainOptions)
+def mish_train_keras(setting: Setting, options: KerasTrainOptions) -> Arm:
     """Training step of four normalised Keras layers of 64 units, activated by Mish: mostly elementwise operations."""
     from accelbench.workloads.tensorflow import models
 
     return train_in_turn(setting, options, models.mish(), setting.choose(small=1024, full=16384))
 
 
-@workload("tensorflow", unit="image", shared=TrainOptions)
-def cnn_train_keras(setting: Setting, options: TrainOptions) -> Arm:
+@workload("tensorflow", unit="image", shared=KerasTrainOptions)
+def cnn_train_keras(setting: Setting, options: KerasTrainOptions) -> Arm:
     """Training step of a small Keras CNN, convolutions 3-16-32 and two linear layers, on 32×32 images."""
     from accelbench.workloads.tensorflow import models
 
     return train_in_turn(setting, options, models.cnn(), setting.choose(small=32, full=256))
 
 
-@workload("tensorflow", unit="image", shared=TrainOptions)
-def resnet50_train_keras(setting: Setting, options: TrainOptions, *, side: int | None = None) -> Arm:
+@workload("tensorflow", unit="image", shared=KerasTrainOptions)
+def resnet50_train_keras(setting: Setting, options: KerasTrainOptions, *, side: int | None = None) -> Arm:
     """Training step of ResNet-50 as in keras.applications, on 64×64 images, 224×224 at full size."""
     from accelbench.workloads.tensorflow import models
 
@@ -70,8 +70,8 @@ def resnet50_train_keras(setting: Setting, options: TrainOptions, *, side: int |
     return train_in_turn(setting, options, problem, setting.choose(small=4, full=128))
 
 
-@workload("tensorflow", unit="row", shared=TrainOptions)
-def dense_epoch_keras(setting: Setting, options: TrainOptions, *, steps: int | None = None) -> Arm:
+@workload("tensorflow", unit="row", shared=KerasTrainOptions)
+def dense_epoch_keras(setting: Setting, options: KerasTrainOptions, *, steps: int | None = None) -> Arm:
     """An epoch of training the Keras classifier 64-64-10 with Adam: 10 steps, 100 at full size, over data in memory."""
     from accelbench.workloads.tensorflow import models
 
@@ -79,8 +79,8 @@ def dense_epoch_keras(setting: Setting, options: TrainOptions, *, steps: int | N
     return train_epochs(setting, options, models.dense(), setting.choose(small=32, full=256), count)
 
 
-@workload("tensorflow", unit="image", shared=TrainOptions)
-def cnn_epoch_keras(setting: Setting, options: TrainOptions, *, steps: int | None = None) -> Arm:
+@workload("tensorflow", unit="image", shared=KerasTrainOptions)
+def cnn_epoch_keras(setting: Setting, options: KerasTrainOptions, *, steps: int | None = None) -> Arm:
     """An epoch of training the small Keras CNN: 4 steps, 100 at full size, over data in memory."""
     from accelbench.workloads.tensorflow import models
 
@@ -88,8 +88,8 @@ def cnn_epoch_keras(setting: Setting, options: TrainOptions, *, steps: int | Non
     return train_epochs(setting, options, models.cnn(), setting.choose(small=32, full=256), count)
 
 
-@workload("tensorflow", unit="step", shared=TrainOptions)
-def logged_training_keras(setting: Setting, options: TrainOptions) -> Arm:
+@workload("tensorflow", unit="step", shared=KerasTrainOptions)
+def logged_training_keras(setting: Setting, options: KerasTrainOptions) -> Arm:
     """A run of 100 small training steps of the Keras classifier 64-64-10 on resident data, whose loss is read.
 
     Each step is one traced graph. The loss is read by ``float(loss)`` in every ``log_interval``-th step, or in none.
@@ -100,8 +100,8 @@ def logged_training_keras(setting: Setting, options: TrainOptions) -> Arm:
     return train_in_turn(setting, options, models.dense(), LOGGED_ROWS, steps=LOGGED_STEPS, **facts)
 
 
-@workload("tensorflow", unit="image", shared=TrainOptions)
-def ladder_training_keras(setting: Setting, options: TrainOptions) -> Arm:
+@workload("tensorflow", unit="image", shared=KerasTrainOptions)
+def ladder_training_keras(setting: Setting, options: KerasTrainOptions) -> Arm:
     """An epoch of training the small Keras CNN on images that lie on the device.
 
     It begins as a naive program does: one image at a time, in Python, the loss read by ``float(loss)`` in every step.
@@ -114,8 +114,8 @@ def ladder_training_keras(setting: Setting, options: TrainOptions) -> Arm:
     return train_in_turn(setting, options, models.cnn(), 1, steps=count, variants=count, **facts)
 
 
-@workload("tensorflow", unit="training", shared=TrainOptions)
-def digits_training_keras(setting: Setting, options: TrainOptions, *, trainings: int = 1) -> Arm:
+@workload("tensorflow", unit="training", shared=KerasTrainOptions)
+def digits_training_keras(setting: Setting, options: KerasTrainOptions, *, trainings: int = 1) -> Arm:
     """Training the Keras classifier 64-64-10 on handwritten digits until it recognises 95 % of unseen ones.
 
     A step has several ``trainings``, each with first weights and an order of the images of its own.
@@ -124,12 +124,12 @@ def digits_training_keras(setting: Setting, options: TrainOptions, *, trainings:
 
     from accelbench.workloads.data import tables
     from accelbench.workloads.tensorflow import models
-    from accelbench.workloads.tensorflow.training_step import Batches
+    from accelbench.workloads.tensorflow.training_step import KerasBatches
 
     split = tables.split_digits()
     held: dict[str, Any] = {}
 
-    def data(size: int) -> Batches:
+    def data(size: int) -> KerasBatches:
         held["arrays"] = [
             tf.constant(part) for part in (split.pixels, split.labels, split.test_pixels, split.test_labels)
         ]
@@ -138,7 +138,7 @@ def digits_training_keras(setting: Setting, options: TrainOptions, *, trainings:
         batches = [
             (pixels[start : start + size], labels[start : start + size]) for start in range(0, count * size, size)
         ]
-        return Batches(batches, per_step=count)
+        return KerasBatches(batches, per_step=count)
 
     problem = models.dense()
     loop = KerasTrainingLoop(
@@ -206,7 +206,7 @@ def tf_image_loading(setting: Setting, stages: Stages, *, images: int | None = N
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageTrainOptions(TrainOptions, Stages):
+class ImageTrainOptions(KerasTrainOptions, Stages):
     """The options of a training on image files: those of the loop, and the stages of its pipeline."""
 
     interleave: str = "serial"
@@ -261,14 +261,14 @@ def inception_inference_keras(
 
     from accelbench.workloads.data.rotation import Rotation
     from accelbench.workloads.tensorflow import devices
-    from accelbench.workloads.tensorflow.inception import Block
+    from accelbench.workloads.tensorflow.inception import KerasInceptionBlock
 
     place = devices.choose(device)
     batches = _inception_batches(setting, batch_size, place)
     rotation = Rotation([images for images, _ in batches])
     items = len(batches[0][1])
     with tf.device(place):
-        block = Block(branches, seed=setting.seed)
+        block = KerasInceptionBlock(branches, seed=setting.seed)
         forward = tf.function(block.forward)
 
     arm = Arm(
@@ -284,8 +284,8 @@ def inception_inference_keras(
     return arm.inside(tf.device, place)
 
 
-@workload("tensorflow", unit="image", shared=TrainOptions)
-def inception_train_keras(setting: Setting, options: TrainOptions, *, branches: str = "serial") -> Arm:
+@workload("tensorflow", unit="image", shared=KerasTrainOptions)
+def inception_train_keras(setting: Setting, options: KerasTrainOptions, *, branches: str = "serial") -> Arm:
     """Training step of GoogLeNet's Inception block 3a, or of one 3×3 convolution of about its cost, under a small head.
 
     At once, branches run on TensorFlow's inter-op threads; a GPU has one stream for all of them.
@@ -296,8 +296,8 @@ def inception_train_keras(setting: Setting, options: TrainOptions, *, branches: 
     from accelbench.workloads.tensorflow import devices
     from accelbench.workloads.tensorflow.inception import BlockTrainer
 
-    usual = TrainOptions(loop="function")
-    for option in fields(TrainOptions):
+    usual = KerasTrainOptions(loop="function")
+    for option in fields(KerasTrainOptions):
         value = getattr(options, option.name)
         if option.name not in ("batch_size", "device") and value not in (None, getattr(usual, option.name)):
             raise Unavailable(
@@ -336,13 +336,13 @@ def _inception_batches(setting: Setting, batch_size: int | None, place: str) -> 
     import tensorflow as tf
 
     from accelbench.workloads.data.rotation import VARIANTS
-    from accelbench.workloads.tensorflow.inception import CHANNELS, SIDE
 
+    side, channels = networks.INCEPTION_SIDE, networks.INCEPTION_CHANNELS
     size = batch_size or setting.choose(small=2, full=32)
     rng = np.random.default_rng(setting.seed)
 
     def batch() -> tuple[Any, Any]:
-        images = rng.standard_normal((size, SIDE, SIDE, CHANNELS), dtype=np.float32)
+        images = rng.standard_normal((size, side, side, channels), dtype=np.float32)
         return tf.constant(images), tf.constant(rng.integers(INCEPTION_CLASSES, size=size, dtype=np.int32))
 
     with tf.device(place):

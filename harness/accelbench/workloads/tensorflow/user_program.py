@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from accelbench.core import Arm, KerasProgram, Setting, Workload
 from accelbench.core.arm import nothing
-from accelbench.core.technique import summary_of
+from accelbench.core.workload import workload_of_program
 from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import Reason, reason
 from accelbench.workloads.training import MOST_SPREAD
 
 if TYPE_CHECKING:
-    from accelbench.workloads.tensorflow.model_fit import FittedProgram, ProgramFacts
+    from accelbench.workloads.tensorflow.model_fit import FittedProgram, KerasProgramFacts
 
 LONG_START = 0.25  # of an iteration, before its first batch is there
 
@@ -61,16 +60,7 @@ def keras_program(build: Callable[[], KerasProgram], *, unit: str = "item") -> W
         build: makes the program; it is called afresh for every arm, in a worker process, from the same seed.
         unit: an item of the program's data, in the singular, such as ``"image"``.
     """
-    name = f"{build.__module__.rpartition('.')[2]}:{build.__name__}"
-    return Workload(
-        name=name,
-        frameworks=("tensorflow",),
-        unit=unit,
-        summary=summary_of(build) or name,
-        builder=partial(train_program, build),
-        shared=FitOptions,
-        is_program=True,
-    )
+    return workload_of_program(build, train_program, frameworks=("tensorflow",), unit=unit, shared=FitOptions)
 
 
 def train_program(build: Callable[[], KerasProgram], setting: Setting, options: FitOptions) -> Arm:
@@ -149,7 +139,7 @@ class _FitArm:
 
         return arm.inside(tf.device, self.device)
 
-    def _check_only(self) -> ProgramFacts:
+    def _check_only(self) -> KerasProgramFacts:
         """Refuse options that cannot apply, or that the program has already; one program is enough for all of them."""
         stored = self.setting.storage.values
         if (found := stored.get(self.build)) is None:
@@ -176,11 +166,11 @@ class _FitArm:
                 steps_per_execution=options.steps_per_execution,
             )
 
-    def _refuse(self, facts: ProgramFacts) -> None:
+    def _refuse(self, facts: KerasProgramFacts) -> None:
         for objection in self._objections(facts):
             raise Unavailable(objection)
 
-    def _objections(self, facts: ProgramFacts) -> Iterator[str | Reason]:
+    def _objections(self, facts: KerasProgramFacts) -> Iterator[str | Reason]:
         options = self.options
         if options.log_interval is not None:
             yield "Model.fit reads the loss by itself, so log_interval could not change it"
@@ -206,7 +196,7 @@ class _FitArm:
         if options.prefetch is not None and facts.prefetch is not None:
             yield "the program's data set ends with a prefetch of its own: leave it out to compare others"
 
-    def _is_as_it_was(self, facts: ProgramFacts) -> bool:
+    def _is_as_it_was(self, facts: KerasProgramFacts) -> bool:
         """Return whether an option has the value that the program has without it."""
         from accelbench.workloads.tensorflow import devices
 

@@ -31,6 +31,7 @@ DECODERS = ("pillow", "pillow-draft", "device")
 # 8×8, and 1.6e-2 in the means of batches. A shift by one pixel costs 4e-2 or more up to 96 pixels, colours in another
 # order 2.9e-1.
 DECODE_TOLERANCE = 3e-2
+DECODED_THERE = "images decoded on the device need workers=0, and no page-locked memory: they are there"
 CHECKED_IMAGES = 8
 GRID = 8
 
@@ -48,7 +49,7 @@ class Batches:
     def __init__(self, batches: Sequence[Any], *, per_step: int = 1, inputs: Any = None) -> None:
         self._batches = list(batches)
         self.count = per_step
-        self.items = sum(items_in(batch) for batch in self._batches[:per_step])
+        self.items = sum(map(items_in, islice(cycle(self._batches), per_step)))
         self.is_even = len({items_in(batch) for batch in self._batches}) == 1
         self._inputs = inputs
         self.restart()

@@ -19,18 +19,16 @@ from accelbench.core.arm import nothing
 from accelbench.errors import Unavailable, check_choice
 from accelbench.schema.reasons import reason
 from accelbench.workloads import networks
+from accelbench.workloads.networks import INCEPTION_BRANCHES, INCEPTION_CHANNELS, INCEPTION_SIDE
 from accelbench.workloads.torch import devices
 from accelbench.workloads.torch.models import Problem
 
-CHANNELS = 192
-SIDE = 28
-BRANCHES = ("serial", "parallel", "fused")
 Tasks = Sequence[Callable[[], Any]]
 Run = Callable[[Tasks], list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class InceptionBlock:
     """A block to be made: its function, its output's channels, and the function that ends its threads."""
 
     make: Callable[[], Any]
@@ -44,7 +42,7 @@ class Block:
         return nn.Sequential(self.make(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(self.channels, classes))
 
 
-def problem(block: Block, *, classes: int) -> Problem:
+def problem(block: InceptionBlock, *, classes: int) -> Problem:
     """Return the problem of classifying random images by the block under a small head."""
     return Problem(
         model=partial(block.classifier, classes),
@@ -58,7 +56,7 @@ def problem(block: Block, *, classes: int) -> Problem:
 
 def images(size: int, generator: Any) -> Any:
     """Return normally distributed images, shape ``(size, 192, 28, 28)``."""
-    return torch.randn(size, CHANNELS, SIDE, SIDE, generator=generator)
+    return torch.randn(size, INCEPTION_CHANNELS, INCEPTION_SIDE, INCEPTION_SIDE, generator=generator)
 
 
 def _enter(images: Any) -> Any:
@@ -67,22 +65,22 @@ def _enter(images: Any) -> Any:
     return leaf.view_as(leaf)
 
 
-def block(branches: str, device: Any, cores: int) -> Block:
+def block(branches: str, device: Any, cores: int) -> InceptionBlock:
     """Return the block, its branches run in turn or at once, or the convolution of about its cost.
 
     Raises:
         BadInput: there is no such way.
         Unavailable: nothing can run at once here.
     """
-    check_choice(branches, BRANCHES, "way to run branches")
+    check_choice(branches, INCEPTION_BRANCHES, "way to run branches")
     if branches == "fused":
-        return Block(make=lambda: _convolution(CHANNELS, 96, 3), channels=96, is_fused=True)
+        return InceptionBlock(make=lambda: _convolution(INCEPTION_CHANNELS, 96, 3), channels=96, is_fused=True)
     if branches == "serial":
-        return Block(make=partial(Inception, in_turn), channels=256)
+        return InceptionBlock(make=partial(Inception, in_turn), channels=256)
     if device.type != "cpu":
-        return Block(make=partial(Inception, on_streams(device)), channels=256)
+        return InceptionBlock(make=partial(Inception, on_streams(device)), channels=256)
     threads = Threads(cores)
-    return Block(make=partial(Inception, threads.run), channels=256, close=threads.close)
+    return InceptionBlock(make=partial(Inception, threads.run), channels=256, close=threads.close)
 
 
 class Inception(nn.Module):  # type: ignore[misc]  # mypy is not shown PyTorch
@@ -93,10 +91,10 @@ class Inception(nn.Module):  # type: ignore[misc]  # mypy is not shown PyTorch
         self._run = run
         self.branches = nn.ModuleList(
             [
-                _convolution(CHANNELS, 64, 1),
-                nn.Sequential(_convolution(CHANNELS, 96, 1), _convolution(96, 128, 3)),
-                nn.Sequential(_convolution(CHANNELS, 16, 1), _convolution(16, 32, 5)),
-                nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), _convolution(CHANNELS, 32, 1)),
+                _convolution(INCEPTION_CHANNELS, 64, 1),
+                nn.Sequential(_convolution(INCEPTION_CHANNELS, 96, 1), _convolution(96, 128, 3)),
+                nn.Sequential(_convolution(INCEPTION_CHANNELS, 16, 1), _convolution(16, 32, 5)),
+                nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), _convolution(INCEPTION_CHANNELS, 32, 1)),
             ]
         )
 

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from accelbench.errors import Unavailable
-from accelbench.schema.reasons import reason
+from accelbench.core.workload import import_installed
 from accelbench.workloads import networks
 from accelbench.workloads.networks import Network
 
@@ -168,7 +167,7 @@ def resnet50(*, side: int, classes: int) -> Problem:
 
 
 def _resnet(side: int, network: Network, **config: Any) -> Problem:
-    transformers = _transformers()
+    transformers = import_installed("transformers", "'accelbench[torch]'")
 
     def model() -> Any:
         made = transformers.ResNetForImageClassification(transformers.ResNetConfig(**config))
@@ -179,7 +178,7 @@ def _resnet(side: int, network: Network, **config: Any) -> Problem:
 
 def regnet(*, side: int, classes: int, depths: list[int], widths: list[int], group: int) -> Problem:
     """RegNetX on images of ``side`` × ``side`` pixels: every 3×3 filter sees ``group`` channels, not all."""
-    transformers = _transformers()
+    transformers = import_installed("transformers", "'accelbench[torch]'")
     config = transformers.RegNetConfig(
         depths=depths, hidden_sizes=widths, groups_width=group, layer_type="x", num_labels=classes
     )
@@ -216,7 +215,7 @@ def _begun_at_zero(made: Any, backbone: Any) -> Any:
 
 def bert(*, layers: int, hidden: int, vocabulary: int, tokens: int) -> Problem:
     """A BERT sequence classifier; without dropout, so that every arm computes the same."""
-    transformers = _transformers()
+    transformers = import_installed("transformers", "'accelbench[torch]'")
     classes = 2
     config = transformers.BertConfig(
         vocab_size=vocabulary,
@@ -255,19 +254,6 @@ def house_prices(columns: int) -> Problem:
         searchable=False,
         is_mean_loss=False,
     )
-
-
-def _transformers() -> Any:
-    """Return the ``transformers`` package.
-
-    Raises:
-        Unavailable: it is not installed.
-    """
-    try:
-        import transformers
-    except ModuleNotFoundError as error:
-        raise Unavailable(reason("not-installed", package=str(error.name), install="'accelbench[torch]'")) from None
-    return transformers
 
 
 def _images(side: int) -> Callable[[int, Any], Any]:

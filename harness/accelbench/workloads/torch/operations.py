@@ -8,7 +8,7 @@ from typing import Any
 from accelbench.core import Arm, Setting, Work, workload
 from accelbench.errors import check_choice
 
-INTERMEDIATES = ("resident", "round-trip")
+LOCATIONS = ("resident", "round-trip")
 
 
 @workload("torch", unit="operation")
@@ -55,7 +55,7 @@ def operation_chain(
 
     Results between them stay there, or visit the host after every operation, as where other code works on them.
     """
-    check_choice(intermediates, INTERMEDIATES, "intermediates")
+    check_choice(intermediates, LOCATIONS, "intermediates")
     import torch
 
     from accelbench.workloads.data.rotation import VARIANTS, Rotation
@@ -120,6 +120,7 @@ def _arm(
     def round_trip() -> Any:
         return formula.forward(*(operand.to(place) for operand in rotation.take())).to("cpu")
 
+    check_choice(data_location, LOCATIONS, "data location")
     stays = data_location == "resident"
     if stays:
         pairs = [[operand.to(place) for operand in pair] for pair in pairs]

@@ -19,6 +19,7 @@ from accelbench.core import Program
 from accelbench.core.workload import import_installed
 from accelbench.errors import BadInput, Unavailable
 from accelbench.text import name_type
+from accelbench.workloads.training import as_list
 
 # What a loader passes on to another that reads the same data set.
 LOADER_OPTIONS = (
@@ -128,8 +129,8 @@ def from_accelerate(
         model=model,
         loader=loader_of_updates(loader, parts),
         train_step=learn,
-        optimizer=[_unwrap(each) for each in _as_list(optimizer)],
-        state=[*_as_list(scheduler), Attributes(accelerator, "step"), *_scaler_of(accelerator)],
+        optimizer=[_unwrap(each) for each in as_list(optimizer)],
+        state=[*as_list(scheduler), Attributes(accelerator, "step"), *_scaler_of(accelerator)],
         recipes={
             "amp": {"bf16": 'Accelerator(mixed_precision="bf16")'},
             "batch_size": _batch_sizes("DataLoader(data, batch_size={size})", parts),
@@ -444,12 +445,6 @@ def _require_device(model: Any, device: Any, owner: str) -> None:
 def _scaler_of(owner: Any) -> list[Any]:
     scaler = getattr(owner, "scaler", None)
     return [] if scaler is None else [scaler]
-
-
-def _as_list(values: Any) -> list[Any]:
-    if values is None:
-        return []
-    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 def _unwrap(optimizer: Any) -> Any:

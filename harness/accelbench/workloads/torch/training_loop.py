@@ -384,13 +384,13 @@ class TorchTrainingLoop(TrainingLoop):
 
     def _loader(self, make: Callable[..., Any], usual: Files, pins: bool) -> Any:
         """Return a data loader with the options that are set, and the usual ones for all others."""
-        from accelbench.workloads.torch.data import worker_count
+        from accelbench.workloads.torch.data import DECODED_THERE, worker_count
 
         options = self.options
         workers = worker_count(usual.workers if options.workers is None else options.workers, self.setting.cores)
         pins = pins if options.pin_memory is not None or options.loading == "device" else usual.pin_memory
         if options.decode == "device" and (workers or pins):
-            raise Unavailable("images decoded on the device need workers=0, and no page-locked memory: they are there")
+            raise Unavailable(DECODED_THERE)
         persistent = options.persistent_workers
         return make(
             seed=self.setting.seed,

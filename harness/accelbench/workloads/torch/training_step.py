@@ -29,6 +29,7 @@ from accelbench.frameworks.tree import tree_leaves, tree_map
 from accelbench.text import name_type
 from accelbench.workloads.torch.batch import items_in, map_parts, send_part, tensors_of
 from accelbench.workloads.torch.models import Problem, logits_of
+from accelbench.workloads.training import as_list
 
 MOST_SAVED_BYTES = 2**31  # of first weights in a temporary file, which may lie in memory: BERT-large has 1.3 GB
 SHARE_STEPS = 8  # enough for a share of a step; the speed is measured elsewhere
@@ -263,7 +264,7 @@ class ProgramTask:
         self._seed = seed
         self._draw = 0
         self._is_tried = False
-        self.optimizers = _as_list(program.optimizer)
+        self.optimizers = as_list(program.optimizer)
         self.trains_itself = program.train_step is not None
         self.learns = self.trains_itself or bool(self.optimizers)
         self._first_weights = deepcopy(program.model.state_dict())
@@ -564,7 +565,7 @@ def _check_program(program: Program) -> None:
             "the program's model has weights without a shape, as those of LazyLinear; expected a model that has seen a "
             "batch: call it with one before build returns"
         )
-    if program.step is not None and any(isinstance(each, torch.optim.LBFGS) for each in _as_list(program.optimizer)):
+    if program.step is not None and any(isinstance(each, torch.optim.LBFGS) for each in as_list(program.optimizer)):
         raise BadInput(
             "the program's optimizer LBFGS computes the loss several times in a step; expected train_step(batch), "
             "which calls optimizer.step(closure)"
@@ -574,19 +575,13 @@ def _check_program(program: Program) -> None:
             f"the program's recipes are {_describe(program.recipes)}; expected code by technique and level, such as "
             """{"amp": {"bf16": "Accelerator(mixed_precision='bf16')"}}"""
         )
-    for name, parts in (("optimizer", _as_list(program.optimizer)), ("state", program.state)):
+    for name, parts in (("optimizer", as_list(program.optimizer)), ("state", program.state)):
         for part in parts:
             if not all(callable(getattr(part, method, None)) for method in ("state_dict", "load_state_dict")):
                 raise BadInput(
                     f"the program's {name} holds {_describe(part)}; expected objects with state_dict and "
                     "load_state_dict"
                 )
-
-
-def _as_list(optimizer: Any) -> list[Any]:
-    if optimizer is None:
-        return []
-    return list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
 
 
 def _reimplement(own: Any, implementation: str) -> Any:

@@ -357,11 +357,11 @@ def image_loading(
     import torch
 
     from accelbench.workloads.torch import devices
-    from accelbench.workloads.torch.data import DECODE_TOLERANCE, Loader, worker_count
+    from accelbench.workloads.torch.data import DECODE_TOLERANCE, DECODED_THERE, Loader, worker_count
 
     count = worker_count(workers, setting.cores)
     if decode == "device" and (count or pin_memory):
-        raise Unavailable("images decoded on the device need workers=0, and no page-locked memory: they are there")
+        raise Unavailable(DECODED_THERE)
     dataset, _ = _photographs(setting, side or setting.choose(small=96, full=224), decode)
     items = min(images or setting.choose(small=64, full=128), len(dataset))
     load = partial(Loader, seed=setting.seed, items=items, batch_size=batch_size, prefetch_factor=prefetch_factor)

@@ -32,7 +32,7 @@ PROBED_ITEMS = 8  # of the first batch, which show whether the data draw random 
 TIMED = 50  # items, to see how long seeding takes
 MOST_BATCHES = 64  # of an iteration whose number of batches the suite chooses
 MOST_PARTS = 1000  # longer lists are data
-NO_BATCH = "the program's loader yields no batch; expected at least one"
+NO_BATCH = "the program's loader yields no batch; expected at least one, whenever it is iterated"
 MOST_LOOKED_AT = 10_000  # objects
 MOST_HELD = 6  # containers within one another in which generators of random numbers are looked for
 USUAL_PREFETCH = 2  # batches ahead, as DataLoader has it
@@ -129,7 +129,7 @@ class UserLoader:
         return max(1, count)
 
     def epoch(
-        self, count: int, batch_size: int | None, processes: Processes, *, draws: bool, known: Counted | None = None
+        self, count: int, batch_size: int | None, processes: Processes, *, draws: bool, known: EpochSize | None = None
     ) -> Epoch:
         """Return the epoch of the first ``count`` batches of the program, perhaps in batches of another size.
 
@@ -149,7 +149,7 @@ class UserLoader:
         return self._draw_epoch(count, batch_size, processes, seeds, known)
 
     def _draw_epoch(
-        self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: Counted | None
+        self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: EpochSize | None
     ) -> Epoch:
         """Return the epoch of a data set whose items are drawn by number."""
         own = self.loader
@@ -158,34 +158,30 @@ class UserLoader:
             order = self._order(own.sampler, max(batch_size, count * (self.batch_size or 1)))
             order = order[: max(batch_size, len(order) // batch_size * batch_size)]  # whole batches
             sampling = {"batch_size": batch_size, "sampler": order}
-            known = Counted(batches=-(-len(order) // batch_size), items=len(order), are_even=True)
+            known = EpochSize(batches=-(-len(order) // batch_size), items=len(order), are_even=True)
         elif own.batch_sampler is not None:
             order = self._order(own.batch_sampler, count)
             sampling = {"batch_sampler": order}
-            known = Counted.of(map(len, order))
+            known = EpochSize.of(map(len, order))
         else:
             order = self._order(own.sampler, count)
             sampling = {"batch_size": None, "sampler": order}
-        dataset = _SeededItems(own.dataset, seeds) if seeds else own.dataset
-        collate = _SeededCollate(own.collate_fn, seeds) if seeds else own.collate_fn
         is_part = self.most is None or len(order) < self.most // (batch_size or 1) * (batch_size or 1)
-        loader = self._data_loader(dataset, collate, processes, is_part=is_part, **sampling)
+        loader = self._data_loader(self._items(seeds), self._collate(seeds), processes, is_part=is_part, **sampling)
         shows = known and not processes.workers and isinstance(own.dataset, TensorDataset)
         tensors = own.dataset.tensors if known and shows and known.items == len(own.dataset) else ()
         return Epoch(loader, known, inputs=tensors, is_part=is_part)
 
     def _stream_epoch(
-        self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: Counted | None
+        self, count: int, batch_size: int | None, processes: Processes, seeds: Seeds | None, known: EpochSize | None
     ) -> Epoch:
         """Return the epoch of a data set that is iterated."""
         own = self.loader
         if batch_size is not None and self.batch_size is not None:
             count = max(1, count * self.batch_size // batch_size)
         dataset = _Stream(own.dataset, count, batch_size or 1, seeds)
-        collate = _SeededCollate(own.collate_fn, seeds) if seeds else own.collate_fn
-        loader = self._data_loader(
-            dataset, collate, processes, is_part=True, batch_size=batch_size, drop_last=bool(own.drop_last)
-        )
+        sampling = {"batch_size": batch_size, "drop_last": bool(own.drop_last)}
+        loader = self._data_loader(dataset, self._collate(seeds), processes, is_part=True, **sampling)
         return Epoch(loader, known)
 
     def _data_loader(self, dataset: Any, collate: Any, processes: Processes, *, is_part: bool, **sampling: Any) -> Any:
@@ -237,6 +233,14 @@ class UserLoader:
         first, *others = list(loader) or [()]
         return bool(others) and _alike(first, others[0])
 
+    def _items(self, seeds: Seeds | None) -> Any:
+        """Return the program's data set, whose items have seeds of their own if there are any."""
+        return _SeededItems(self.loader.dataset, seeds) if seeds else self.loader.dataset
+
+    def _collate(self, seeds: Seeds | None) -> Callable[[Any], Any]:
+        collate: Callable[[Any], Any] = self.loader.collate_fn
+        return _SeededCollate(collate, seeds) if seeds else collate
+
     @property
     def _data(self) -> Any:
         """What may hold generators of random numbers."""
@@ -263,8 +267,7 @@ class UserLoader:
         indices: Any = self._order(own.batch_sampler if own.batch_sampler is not None else own.sampler, 1)[0]
         if own.batch_sampler is not None:
             indices = list(indices)[:PROBED_ITEMS]
-        collate: Callable[[Any], Any] = _SeededCollate(own.collate_fn, seeds) if seeds else own.collate_fn
-        dataset = _SeededItems(own.dataset, seeds) if seeds else own.dataset
+        collate, dataset = self._collate(seeds), self._items(seeds)
         if not isinstance(indices, list):
             return collate(dataset[indices])
         fetch = getattr(dataset, "__getitems__", None)
@@ -275,10 +278,7 @@ class UserLoader:
             batch_size = self.loader.batch_size
             data = self.loader.dataset
             items = list(islice(_Stream(data, 1, batch_size or 1, seeds), min(PROBED_ITEMS, batch_size or 1)))
-            collate: Callable[[Any], Any] = (
-                _SeededCollate(self.loader.collate_fn, seeds) if seeds else self.loader.collate_fn
-            )
-            return collate(items if batch_size else items[0]) if items else None
+            return self._collate(seeds)(items if batch_size else items[0]) if items else None
         return next(iter(_RepeatedBatches(self.loader, 1, seeds)), None)
 
 
@@ -291,11 +291,11 @@ class Epoch:
 
     feed: Callable[[Any], None] | None = None
 
-    def __init__(self, loader: Any, known: Counted | None, *, inputs: Any = (), is_part: bool = True) -> None:
+    def __init__(self, loader: Any, known: EpochSize | None, *, inputs: Any = (), is_part: bool = True) -> None:
         self._loader = loader
         self._inputs = inputs
         self.is_part = is_part
-        self.counted = known or Counted.of(map(items_in, loader))
+        self.counted = known or EpochSize.of(map(items_in, loader))
         self.count, self.items, self.is_even = self.counted.batches, self.counted.items, self.counted.are_even
 
     def __iter__(self) -> Iterator[Any]:
@@ -319,7 +319,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class EpochSize:
     """The batches and items of an epoch, and whether all batches have as many."""
 
     batches: int
@@ -327,7 +327,7 @@ class Counted:
     are_even: bool
 
     @classmethod
-    def of(cls, sizes: Iterable[int]) -> Counted:
+    def of(cls, sizes: Iterable[int]) -> EpochSize:
         """Return the sum of the sizes of batches.
 
         Raises:
@@ -339,7 +339,7 @@ class Counted:
         return cls(batches=len(listed), items=sum(listed), are_even=len({*listed}) == 1)
 
 
-_UNKNOWN = Counted(batches=1, items=1, are_even=False)  # where nobody asks
+_UNKNOWN = EpochSize(batches=1, items=1, are_even=False)  # where nobody asks
 
 
 class Seeds:
@@ -566,19 +566,7 @@ class _Stream(IterableDataset[Any]):  # type: ignore[misc]  # PyTorch is not typ
         worker = get_worker_info()
         number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
         items = len(range(number, self.count, workers)) * self.batch_size
-        if self.seeds is None:
-            yield from islice(iter(self.dataset), items)
-            return
-        place = 0 if self.alike else number
-        with self.seeds.of(place, "start"):
-            source = iter(self.dataset)
-        for index in range(items):
-            with self.seeds.of(place, index):
-                try:
-                    item = next(source)
-                except StopIteration:
-                    return
-            yield item
+        yield from _first_of(self.dataset, items, self.seeds, 0 if self.alike else number)
 
 
 class _RepeatedBatches:
@@ -588,18 +576,27 @@ class _RepeatedBatches:
         self._loader, self._count, self._seeds = loader, count, seeds
 
     def __iter__(self) -> Iterator[Any]:
-        if self._seeds is None:
-            yield from islice(iter(self._loader), self._count)
-            return
-        with self._seeds.of("start"):
-            source = iter(self._loader)
-        for index in range(self._count):
-            with self._seeds.of(index):
-                try:
-                    batch = next(source)
-                except StopIteration:
-                    return
+        number = 0
+        for number, batch in enumerate(_first_of(self._loader, self._count, self._seeds), 1):
             yield batch
+        if not number:
+            raise BadInput(NO_BATCH)
+
+
+def _first_of(data: Iterable[Any], count: int, seeds: Seeds | None, *place: int) -> Iterator[Any]:
+    """Yield the first parts of what can be iterated, each from a seed of its own at this place."""
+    if seeds is None:
+        yield from islice(iter(data), count)
+        return
+    with seeds.of(*place, "start"):
+        source = iter(data)
+    for index in range(count):
+        with seeds.of(*place, index):
+            try:
+                part = next(source)
+            except StopIteration:
+                return
+        yield part
 
 
 def _require_iterable(loader: Any) -> None:

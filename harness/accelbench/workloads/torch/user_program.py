@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accelbench.core import Arm, Program, Setting, Workload
-from accelbench.core.technique import summary_of
+from accelbench.core.workload import workload_of_program
 from accelbench.errors import BadInput, Unavailable
 from accelbench.schema.reasons import Reason, reason
 from accelbench.text import name_type
@@ -54,17 +54,7 @@ def program(build: Callable[[], Program], *, unit: str = "item") -> Workload:
         build: makes the program; it is called afresh for every arm, in a worker process, from the same seed.
         unit: an item of the program's data set, in the singular, such as ``"image"``.
     """
-    name = f"{build.__module__.rpartition('.')[2]}:{build.__name__}"
-    summary = summary_of(build) or name
-    return Workload(
-        name=name,
-        frameworks=("torch",),
-        unit=unit,
-        summary=summary,
-        builder=partial(train_program, build),
-        shared=TrainOptions,
-        is_program=True,
-    )
+    return workload_of_program(build, train_program, frameworks=("torch",), unit=unit, shared=TrainOptions)
 
 
 def train_program(build: Callable[[], Program], setting: Setting, options: TrainOptions) -> Arm:
@@ -417,7 +407,7 @@ class ProgramLoop(TorchTrainingLoop):
             if end_s - start_s > ENOUGH_S and len(timed) > 1:
                 break
         warm = timed[1:] or timed
-        return min(loading for loading, _ in warm), min(both for _, both in warm) if warm else math.inf
+        return min(loading for loading, _ in warm), min(both for _, both in warm)
 
     def _source(self) -> Any:
         """Return the first batches of the program's loader, or where they lie when the clock starts."""
