@@ -31,6 +31,7 @@ from claims import PublishedRun, claims
 from accelbench import price, units
 from accelbench.report.machine import describe_machine
 from accelbench.schema.result import KEY, Environment
+from accelbench.schema.verdict import GLYPHS
 
 CHECKOUT = Path(__file__).parent.parent
 REPORTS = CHECKOUT / "reports"
@@ -41,7 +42,6 @@ FURTHER = {  # published runs that pages only name
     "resnet50": "Ladder and attribution of ResNet-50",
 }
 SCHEMA = "docs/reference/result.schema.json"
-GLYPHS = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 LOADS = {False: "the other core idle", True: "beside a busy process"}
 MARKED = re.compile(r"(<!-- ([\w-]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 

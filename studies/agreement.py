@@ -21,15 +21,15 @@ from itertools import chain, combinations
 from pathlib import Path
 from statistics import fmean, median
 
+from accelbench.certainty import noise_of
 from accelbench.errors import BadInput
 from accelbench.measuring.visit_statistics import VisitPairs, join_runs, judge_visits, prior_of_effects
 from accelbench.pytest_plugin.earlier_runs import MOST_RUNS
 from accelbench.results import Result, find_results
-from accelbench.results.tradeoffs import noise_of
 from accelbench.schema.result import Effect
 from accelbench.text import format_levels
 from accelbench.units import count, percent, plural, ratio
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 PAGE = Path(__file__).with_name("interval_evaluation.md")
 RESULTS = PAGE.parents[1] / "results"
@@ -262,9 +262,7 @@ def main() -> None:
         sys.exit(f"studies.agreement: {error}")
     tables = {"agreement": list(table(groups)), "side by side": list(side_by_side(before, after)) if after else []}
     for name, lines in tables.items():
-        print("\n".join(lines))
-        if options.write and lines:
-            write_tables(PAGE, name, lines)
+        show_tables(PAGE, name, lines, write=options.write and bool(lines))
 
 
 if __name__ == "__main__":

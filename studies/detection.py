@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelbench.frameworks import load
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "measuring")]  # where the arms are
@@ -123,14 +123,11 @@ def main() -> None:
     options = parser.parse_args()
     mutants = {sentence: mutant for sentence, mutant in MUTANTS.items() if options.only in sentence}
     unusual = {sentence: arm for sentence, arm in HONEST.items() if options.only in sentence}
-    tables = {
-        "mutants": list(mutants_table(examine(mutants, range(options.seeds)))) if mutants else [],
-        "honest arms": list(honest_table(examine(unusual, range(options.honest_seeds)))) if unusual else [],
-    }
-    for name, lines in tables.items():
-        print("\n".join(["", *lines]))
-        if options.write and not options.only:
-            write_tables(PAGE, name, lines)
+    write = options.write and not options.only
+    if mutants:
+        show_tables(PAGE, "mutants", mutants_table(examine(mutants, range(options.seeds))), write=write)
+    if unusual:
+        show_tables(PAGE, "honest arms", honest_table(examine(unusual, range(options.honest_seeds))), write=write)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from accelbench.report.machine import describe_machine
-from accelbench.schema import environment
 from accelbench.units import minutes
-from studies.marked_tables import show_tables
+from studies.marked_tables import machine_and_date, show_tables
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = CHECKOUT / "docs" / "index.md"
@@ -79,14 +76,13 @@ def time_start(start: Start) -> tuple[float, float]:
 
 def table(names: Sequence[str], page: str) -> Iterator[str]:
     """Time the named starts, and yield the lines of the table; the other rows are those of the page."""
-    machine = describe_machine(environment.identify())
     yield "| start | installation | command | in all | measured |"
     yield "|---|---:|---:|---:|---|"
     for name, start in STARTS.items():
         if name in names:
             install_s, command_s = time_start(start)
             times = " | ".join(map(minutes, (install_s, command_s, install_s + command_s)))
-            yield f"| {start.title} | {times} | {datetime.now(UTC):%Y-%m-%d}, {machine} |"
+            yield f"| {start.title} | {times} | {machine_and_date()} |"
         else:
             yield from (line for line in page.splitlines() if line.startswith(f"| {start.title} |"))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ import threadpoolctl
 import torch
 
 import accelbench
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 PAGE = Path(__file__).with_name("README.md")
 CONFIDENCE = 1.96  # standard errors of a Wilson interval
@@ -142,7 +143,7 @@ def table(times: int, *, budget_s: float) -> Iterator[str]:
         for (kind, variant), tally in tallies.items():
             if not KINDS[kind].is_hard or number % 3 == 0:
                 tally.add(*compared(KINDS[kind], VARIANTS[variant], budget_s=budget_s))
-        print(f"{number + 1} of {times}", flush=True)
+        print(f"{number + 1} of {times}", file=sys.stderr, flush=True)
     numbers = ("comparisons", "same", "slower", "faster", "undecided", "builds", "disturbed", "seconds until decided")
     yield f"| arms | second arm | {' | '.join(numbers)} |"
     yield f"|---|---|{'---:|' * len(numbers)}"
@@ -181,10 +182,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into studies/README.md")
     options = parser.parse_args()
     with threadpoolctl.threadpool_limits(1):
-        lines = list(table(options.comparisons, budget_s=options.budget))
-    print("\n".join(["", *lines]))
-    if options.write:
-        write_tables(PAGE, "identical code", lines)
+        lines = table(options.comparisons, budget_s=options.budget)
+        show_tables(PAGE, "identical code", lines, write=options.write)
 
 
 if __name__ == "__main__":

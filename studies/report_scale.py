@@ -31,7 +31,7 @@ import msgspec
 
 from accelbench.disk_cache import computed_folder
 from accelbench.files import CACHE_VARIABLE
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 ARMS = 300
 _SPREAD = 0.03  # standard deviation of the logarithm by which times are off
@@ -246,7 +246,7 @@ def table(numbers: list[int]) -> list[str]:
             folder = Path(place, str(number))
             folder.mkdir()
             for command, cost in measure_folder(number, asv, folder):
-                print(f"{number:,}: {command}: {cost}", flush=True)
+                print(f"{number:,}: {command}: {cost}", file=sys.stderr, flush=True)
                 rows.setdefault(command, []).append(str(cost))
             shutil.rmtree(folder)
     around = (
@@ -268,10 +268,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 100, 1000], help="numbers of runs (1 100 1000)")
     parser.add_argument("--write", action="store_true", help="put the table into studies/README.md")
     options = parser.parse_args()
-    lines = table(options.runs)
-    print("\n".join(["", *lines]))
-    if options.write:
-        write_tables(PAGE, "scale", lines)
+    show_tables(PAGE, "scale", table(options.runs), write=options.write)
 
 
 if __name__ == "__main__":

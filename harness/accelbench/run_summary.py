@@ -19,13 +19,13 @@ from accelbench.schema.result import AS_IS, ArmRecord, Effect, TrialRecord, Verd
 from accelbench.schema.verdict import DOUBTFUL, GLYPHS
 from accelbench.text import format_case, format_levels, join_names, list_some, name_tests
 
-VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "same", "undecided")
-HEADINGS: dict[Verdict, str] = {
+HEADINGS: dict[Verdict, str] = {  # a technique stands under the first of these verdicts that it has
     "faster": "What pays",
     "slower": "What slows down",
     "same": "What makes no difference",
     "undecided": "What is undecided, and what would decide it",
 }
+VERDICTS = tuple(HEADINGS)
 COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "", "undecided": "yellow"}
 # How many lines are shown at most. With headings and the rest, the summary of a run has at most 40.
 MOST_LINES: dict[Verdict, int] = {"faster": 13, "slower": 4, "undecided": 4}
@@ -46,10 +46,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """What verdicts rest on: the half-width of the noise zone as a fraction, and the seconds of measuring per arm."""
+    """What verdicts rest on: the half-width of the noise zone as a fraction, and the seconds of measuring per arm.
+
+    ``budget_s`` is None where it is not known.
+    """
 
     noise: float
-    budget_s: float
+    budget_s: float | None
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def summary_lines(
         yield Line(f"rehearsal: {units.plural(count, 'arm')} {were} run once and checked; nothing was timed")
     else:
         yield from _effect_lines(trials, judging, width=width, verbose=verbose)
-        own = dict.fromkeys(trial.workload for trial in trials if set(trial.arms[0].levels.values()) == {AS_IS})
+        measured = [trial for trial in trials if any(arm.effect for arm in trial.arms)]
+        own = dict.fromkeys(trial.workload for trial in measured if set(trial.arms[0].levels.values()) == {AS_IS})
         if own:
             yield Line(f"speedups of {join_names([*own])} are over your program as it stands")
         yield from _counts(trials)

@@ -20,7 +20,7 @@ from typing import Any
 
 from accelbench.units import minutes, percent
 from studies.example_advice import PROGRAMS, run_in_checkout
-from studies.marked_tables import machine_and_date, write_tables
+from studies.marked_tables import machine_and_date, show_tables
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "studies" / "explain_evaluation.md"
@@ -143,7 +143,7 @@ def explain_examples(budget: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Ask, and print the table or write it into the page."""
+    """Ask, and print the table, and write it into the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", choices=[*PLANTED, *INNOCENT, []], help="all without any")
     parser.add_argument("--budget", default=BUDGET, help=f"of each command; {BUDGET} by default")
@@ -152,11 +152,7 @@ def main() -> None:
     parser.add_argument("--examples", action="store_true", help="ask about examples/, for docs/tutorials/examples.md")
     options = parser.parse_args()
     if options.examples:
-        lines = [*explain_examples(options.budget)]
-        if options.write:
-            write_tables(EXAMPLES_PAGE, "explained examples", lines)
-        else:
-            print("\n".join(lines))
+        show_tables(EXAMPLES_PAGE, "explained examples", explain_examples(options.budget), write=options.write)
         return
     answers = []
     for seed in range(options.seeds):
@@ -168,11 +164,7 @@ def main() -> None:
                 flush=True,
             )
     machine = f"{machine_and_date()}, budgets of {options.budget}."
-    lines = [machine, "", *table(answers)]
-    if options.write:
-        write_tables(PAGE, "planted causes", lines)
-    else:
-        print("\n".join(lines))
+    show_tables(PAGE, "planted causes", [machine, "", *table(answers)], write=options.write)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from accelbench.explained_run import PREDICTION_HEADINGS, Predicted, count_predictions, list_prediction_cells
 from accelbench.results import find_explanation, find_results
 from accelbench.schema.run_explanation import list_predictions
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 PAGE = Path(__file__).parents[1] / "explain_evaluation.md"
 
@@ -36,7 +36,7 @@ def make_table(predictions: Sequence[Predicted]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the table or write it into the page."""
+    """Print the table, and write it into the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", help="a result file with its explanation beside it")
     parser.add_argument("--write", action="store_true", help="write the table into studies/explain_evaluation.md")
@@ -46,10 +46,7 @@ def main() -> None:
     if explanation is None:
         parser.error(f"{result.path} is not explained; explain it: accelbench explain {result.path}")
     lines = [f"Of {Path(result.path).name}.", *make_table(list_predictions(explanation, result.run))]
-    if options.write:
-        write_tables(PAGE, "predictions", lines)
-    else:
-        print("\n".join(lines))
+    show_tables(PAGE, "predictions", lines, write=options.write)
 
 
 if __name__ == "__main__":

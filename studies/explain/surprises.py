@@ -11,12 +11,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.explain import explain_effects
 from accelbench.explained_run import write_effect
 from accelbench.results import find_results
 from accelbench.schema.result import ArmRecord, TrialRecord
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 PAGE = Path(__file__).parents[1] / "explain_evaluation.md"
 
@@ -48,19 +47,18 @@ def find_surprises(trials: Sequence[TrialRecord]) -> Iterator[tuple[TrialRecord,
 
 
 def main() -> None:
-    """Explain, and print the texts or write them into the page."""
+    """Explain, and print the texts, and write them into the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", help="a result file")
     parser.add_argument("--write", action="store_true", help="write the texts into studies/explain_evaluation.md")
     options = parser.parse_args()
     (result,) = find_results(options.result).results
-    lines: list[str] = []
-    for found, explained in explain_effects(result.run, find_surprises(result.run.trials)):
-        lines += write_effect(explained, found, heading=lambda text: f"### {text}", fence="```")
-    if options.write:
-        write_tables(PAGE, "surprises", lines)
-    else:
-        print("\n".join(lines))
+    lines = (
+        line
+        for found, explained in explain_effects(result.run, find_surprises(result.run.trials))
+        for line in write_effect(explained, found, heading=lambda text: f"### {text}", fence="```")
+    )
+    show_tables(PAGE, "surprises", lines, write=options.write)
 
 
 if __name__ == "__main__":

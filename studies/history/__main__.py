@@ -21,7 +21,7 @@ from studies.history.detectors import DETECTORS, Installed, Unreachable
 from studies.history.history_tables import count_histories
 from studies.history.scoring import Table
 from studies.history.simulated_series import RUNS
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 
 PAGE = Path(__file__).parents[1] / "history_evaluation.md"
 TABLES = (*series_tables.TABLES, *history_tables.TABLES)
@@ -33,12 +33,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=200, help="series per cell (200)")
     parser.add_argument("--write", action="store_true", help="put the tables into studies/history_evaluation.md")
     options = parser.parse_args()
-    lines = []
-    for line in evaluate(options.series):
-        print(line, flush=True)
-        lines.append(line)
-    if options.write:
-        write_tables(PAGE, "evaluation", lines)
+    show_tables(PAGE, "evaluation", evaluate(options.series), write=options.write)
 
 
 def evaluate(number: int) -> Iterator[str]:

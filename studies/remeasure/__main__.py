@@ -30,7 +30,7 @@ from accelbench.schema.machine_id import machine_key
 from accelbench.schema.result import Effect, TrialRecord
 from accelbench.text import format_levels
 from accelbench.units import interval, minutes, percent, plural, ratio, speedup
-from studies.marked_tables import write_tables
+from studies.marked_tables import show_tables
 from studies.remeasure.time_arms import Order
 
 PAGE = Path(__file__).parents[1] / "interval_evaluation.md"
@@ -277,9 +277,7 @@ def main() -> None:
         f"{minutes(time.perf_counter() - start_s)}; load average before: {load:.2f}."
     )
     lines = [*table(effects, missing), "", around]
-    print("\n".join(lines))
-    if options.write and not options.only:
-        write_tables(PAGE, "remeasurement", lines)
+    show_tables(PAGE, "remeasurement", lines, write=options.write and not options.only)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from accelbench.advise.evaluate import CHECKED_STEPS, THREE_PAIRS_ALPHA, count_b
 from accelbench.advise.observations import Observation
 from accelbench.advise.program_search import Iteration, ProgramSearch
 from accelbench.advise.search import ALPHA, Search
-from accelbench.advise.space import Axis, Configuration, SearchSpace
+from accelbench.advise.space import Configuration, SearchAxis, SearchSpace
 from accelbench.measuring.statistics import fewest_pairs
 
 OVERHEAD_S = 0.05  # of building, checking and pricing an arm
@@ -24,11 +24,11 @@ FULL_LOOK_S = 1.0  # at an arm, where every configuration is measured
 Speedup = Callable[[Mapping[str, str]], float]
 
 
-def axis(name: str, *levels: str, computes_other: bool = False, **facts: Any) -> Axis:
+def axis(name: str, *levels: str, computes_other: bool = False, **facts: Any) -> SearchAxis:
     """Return an axis whose levels cost no error."""
     computes = levels if computes_other else ("",) * len(levels)
     tolerances = (0.0,) * len(levels)
-    return Axis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=tolerances, **facts)
+    return SearchAxis(technique=name, levels=levels, computes=("", *computes[1:]), tolerances=tolerances, **facts)
 
 
 class Surface:

@@ -164,7 +164,7 @@ def test_what_there_was_no_time_for_is_named_with_the_budget_that_would_decide_i
         "Not tried, since they seldom pay: batch-size 8, batch-size 4."
     ) in text
     assert text.count("batch-size 4") == 1
-    assert "Your program has already: amp fp32, batch-size 16." in text
+    assert "Your program already has amp fp32, batch-size 16." in text
     decided = replace(OVER_PROGRAM, alone=OVER_PROGRAM.alone[:3], enough_s=None)
     assert "--budget" not in as_text(decided)
 

@@ -13,7 +13,7 @@ from accelbench.advise.advice import as_json, as_text
 from accelbench.advise.evaluate import Evaluator
 from accelbench.advise.search import Limits, NoBaseline
 from accelbench.advise.session import Request, advise, prepare
-from accelbench.advise.space import Axis, SearchSpace
+from accelbench.advise.space import SearchAxis, SearchSpace
 from accelbench.core import Arm, Plan, Setting, Technique, Trial, Workload
 from accelbench.errors import BadInput, Unavailable
 from accelbench.measuring.interference import describe_other_work
@@ -127,7 +127,8 @@ def test_a_program_that_was_found_not_to_repeat_itself_is_not_compared_later_and
             remarks = [used] if trial.setting.items else [reason("program-differs", spread=0.5)]
             return TrialResult(arms=[record] * len(trial.arms), samples_s=[(1.0,)] * len(trial.arms), remarks=remarks)
 
-    space = SearchSpace((Axis(technique="gait", levels=("slow", "quick"), computes=("", ""), tolerances=(0.0, 0.0)),))
+    axis = SearchAxis(technique="gait", levels=("slow", "quick"), computes=("", ""), tolerances=(0.0, 0.0))
+    space = SearchSpace((axis,))
     trial = Trial(framework="numpy", workload=WALK, arms=({},))
     evaluator = Evaluator(pool=FakePool(), trial=trial, space=space)
     for _ in range(3):

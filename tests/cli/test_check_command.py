@@ -305,6 +305,8 @@ def test_a_first_change_is_accepted_into_a_new_file(accelbench, results, tmp_pat
     ("arguments", "words"),
     [
         (["nowhere"], "nowhere: no such file or folder"),
+        (["n" * 300], f"{'n' * 300}: cannot be read (File name too long)"),
+        (["--accepted", "n" * 300], f"--accepted: {'n' * 300}: no such file"),
         (["--baseline", "77"], "77: no run has this number"),
         (["--baseline", "latest"], "cannot be its own baseline"),
         (["--baseline", ""], "'' names no run"),

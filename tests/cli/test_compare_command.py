@@ -250,6 +250,13 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(accelbench, results):
     assert result.stderr.count("\n") == 1
 
 
+def test_files_need_no_other_runs(accelbench, tmp_path):
+    before, after = keep(tmp_path / "elsewhere", 1), keep(tmp_path / "elsewhere", 2)
+    (tmp_path / "results").mkdir()
+    result = accelbench("compare", str(before), str(after))
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
 @pytest.mark.usefixtures("results")
 @pytest.mark.parametrize(
     ("arguments", "words"),

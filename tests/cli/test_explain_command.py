@@ -31,6 +31,7 @@ def accelbench(tmp_path, monkeypatch):
         (["ladder-chain", "--predict"], "no array operation of ladder-chain can be recorded: it makes its arrays by"),
         (["heat", "--predict", "--figure", "roof.svg"], "--figure draws the whole program; leave out --technique and"),
         (["cnn-trian"], "unknown workload 'cnn-trian'"),
+        (["n" * 300], f"unknown workload '{'n' * 300}'"),
         ([f"{EXAMPLES}/my_train.py:build", "--budget", "soon"], "--budget: 'soon' is not a time such as 60s, 5m or 1h"),
         (["heat", "--budget", ""], "--budget: '' is not a time such as 60s, 5m or 1h"),
         (["heat", "--predict", "--technique", "threads=1"], "leave out one of both"),
@@ -39,6 +40,7 @@ def accelbench(tmp_path, monkeypatch):
         (["heat", "--predict", "--format", "markdown"], "--predict has no Markdown; choose --format text or json"),
         (["heat", "--technique", "threads=1", "--price", "3"], "--technique says nothing of money; leave out --price"),
         (["heat", "--technique", "threads=1", "--format", "markdown"], "--technique has no Markdown"),
+        (["heat", "--technique", "dtype"], "'dtype' is not a name and a value; for example --technique amp=bf16"),
         (["heat", "--technique", "dtype=float46"], "--technique: dtype has no level 'float46'; expected some"),
         ([f"{EXAMPLES}/my_train.py:build", "--price", "-1"], "Invalid value for '--price'"),
     ],
@@ -144,10 +146,11 @@ def test_a_prediction_ranks_techniques_from_the_profile_alone(accelbench, tmp_pa
 
 def test_a_prediction_without_a_bound_is_null_in_json(accelbench, monkeypatch):
     share = StepShare(share=0.5, low=0.1, high=1.0)
-    unbounded = Prediction(techniques=("amp",), touches="products", share=share)
+    unbounded = Prediction(techniques=("amp",), touches="products", share=share, present={"workers": ("0", "2")})
     monkeypatch.setattr("accelbench.explain.predict_speedups", lambda _: [unbounded])
     (found,) = json.loads(accelbench("heat", "--predict", "--format", "json").stdout, parse_constant=pytest.fail)
     assert found["at_most"] is None
+    assert found["present"] == {"workers": "0, 2"}
 
 
 def test_an_interrupted_explanation_is_printed_and_ends_as_aborted(accelbench, monkeypatch):

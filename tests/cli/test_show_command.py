@@ -58,6 +58,19 @@ def test_a_run_that_there_is_not_is_one_line_that_names_those_there_are() -> Non
 
 
 @pytest.mark.usefixtures("runs")
+def test_a_name_that_no_file_can_have_is_one_line() -> None:
+    result = call("show", "n" * 300)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {'n' * 300}: no such run or file; there are 2 runs")
+
+
+def test_a_file_needs_no_other_runs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (runs / "new" / "results").mkdir(parents=True)
+    monkeypatch.chdir(runs / "new")
+    assert "What pays" in call("show", "../.benchmarks/m/0001_quick.json").stdout
+
+
+@pytest.mark.usefixtures("runs")
 def test_json_has_the_findings() -> None:
     (found,) = json.loads(call("show", "quick", "--json").stdout)["effects"]
     assert found["speedup"] == 2.0

@@ -102,7 +102,7 @@ def test_hostile_facts_are_shown_as_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("name", "jax", "torch|tensorflow|cupy|numpy"),
+        ("name", "jax", "torch|tensorflow|numpy|cupy"),
         ("installed", float("nan"), "JSON is malformed"),
         ("failure", 1, "`int`"),
     ],

@@ -27,6 +27,7 @@ from accelbench.explain import (
 from accelbench.explain.paired_measurement import PairedMeasurement
 from accelbench.explain.parts import TOO_LATE, StepPart
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
+from accelbench.explain.profile_worker import find_profiler
 from accelbench.explain.technique_session import find_objection
 from accelbench.machine_lock import lock_machine
 from accelbench.measuring.applicable import Applicable
@@ -78,6 +79,7 @@ def orders(monkeypatch, tmp_path) -> list[tuple[int, str]]:
 
     class LoggingWorker:
         interpreter = SimpleNamespace(describe=lambda _, description: description)
+        is_running = True
 
         def __init__(self, framework: str, environment: dict[str, str]) -> None:
             self.framework, self.environment = framework, environment
@@ -183,7 +185,7 @@ def test_what_a_program_has_already_is_left_out_of_a_prediction(request_of_a_pro
     monkeypatch.setitem(ANSWERS, "applicable", [fixed])
     found = predict_speedups(request_of_a_program)
     assert "dtype" not in {name for each in found for name in each.techniques}
-    assert [each.present for each in found if each.present] == [{"dtype": "float32"}]
+    assert [each.present for each in found if each.present] == [{"dtype": ("float32",)}]
     monkeypatch.setitem(ANSWERS, "applicable", BadInput("it cannot be built"))
     with pytest.raises(BadInput, match="it cannot be built"):
         predict_speedups(request_of_a_program)
@@ -285,7 +287,7 @@ def test_a_prediction_starts_one_worker(orders, request_of_a_program):
 
 def test_a_workload_of_the_suite_is_profiled_by_its_name_with_the_levels_of_its_trial(orders):
     request = ExplanationRequest(workload=find_workload("mlp-train"), fixed={"threads": "1"}, options={"rows": 8})
-    assert request.profiler.args == ("torch", "mlp-train", {"threads": "1"}, {"rows": 8})
+    assert find_profiler(request).args == ("torch", "mlp-train", {"threads": "1"}, {"rows": 8})
     with pytest.raises(Unavailable, match="mlp-train was not measured"):
         explain_technique(request, "amp", "bf16")
     assert [order for _, order in orders[:6]] == ["start"] * 3 + ["import"] * 3
@@ -558,4 +560,4 @@ def test_a_workload_that_raises_under_its_profiler_is_one_line(monkeypatch):
     with pytest.raises(
         Unavailable, match=r"heat cannot be profiled: failed: KeyError: 'labels' \(test_explain_session"
     ):
-        request.profiler(request.setting, {})
+        find_profiler(request)(request.setting, {})

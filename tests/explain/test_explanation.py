@@ -136,7 +136,7 @@ def test_what_cannot_be_switched_is_left_out_of_the_ranking_and_said_below_it():
     assert table.splitlines()[2].startswith("workers, loading ")
     assert "amp" not in table
     assert said.splitlines() == [
-        "Your program has already: amp bf16.",
+        "Your program already has amp bf16.",
         "Left out: prefetch-factor (it does it), amp fp16, amp bf32 (no scaler), memory-format (it has no images).",
     ]
     assert "Left out" not in prediction_table(predict(PROFILE))

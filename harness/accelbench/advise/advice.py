@@ -11,7 +11,7 @@ from accelbench.advise.program_search import ALONE_SHARE, NO_TIME, SAME, WORTH, 
 from accelbench.advise.search import ALPHA, NOISE, OVERRUN, Search
 from accelbench.advise.space import Configuration, label_changes
 from accelbench.core import Levels, Trial, Workload, find_technique
-from accelbench.measuring.applicable import Applicable
+from accelbench.measuring.applicable import Applicable, describe_present
 from accelbench.measuring.statistics import Judgement
 from accelbench.price import describe_error, describe_first_call
 from accelbench.text import format_levels, hyphenate
@@ -69,7 +69,7 @@ class Advice:
         largest_batch: the largest batch size that was offered, or the program's own; None if a larger one was.
         over: what speedups are over, "your program" or "the baseline".
         alone: what every technique alone does to a user's program.
-        present: the levels that a user's program has already, by technique.
+        present: the levels that a user's program already has, by technique.
         enough_s: a budget that would decide what is undecided alone, by estimate; None if nothing is left to decide.
         is_cut_short: whether the time was up in the middle of a trial.
         compares_outputs: whether outputs were compared, as they are not of a program that does not repeat itself.
@@ -386,8 +386,7 @@ def _together(advice: Advice) -> Iterator[str]:
 
 def _present(advice: Advice) -> Iterator[str]:
     if advice.present:
-        levels = {name: ", ".join(each) for name, each in advice.present.items()}
-        yield f"Your program has already: {format_levels(levels)}."
+        yield describe_present(advice.present)
 
 
 def _settings(advice: Advice) -> Iterator[str]:

@@ -17,7 +17,7 @@ from accelbench.advise.evaluate import Evaluator
 from accelbench.advise.program_search import ProgramSearch, out_of_time
 from accelbench.advise.search import NO_LIMITS, Limits, NoBaseline, Search
 from accelbench.advise.space import Configuration, SearchSpace, build_space
-from accelbench.advise.time_limit import TimeLimit
+from accelbench.advise.time_limit import LONGEST, TimeLimit
 from accelbench.core import (
     Host,
     OnProgress,
@@ -41,8 +41,6 @@ from accelbench.measuring.applicable import Applicable
 from accelbench.measuring.interference import describe_other_work
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import WorkerLostError
-
-LONGEST = 1.15  # times the budget of a user's program, after which a search is cut short
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ LOADING = frozenset({"workers", "persistent_workers", "prefetch_factor", "loadin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
+class SearchAxis:
     """A technique and its levels, the baseline first.
 
     ``computes`` names for each level what it computes: two levels of the same name must give the same output.
@@ -57,7 +57,7 @@ class Axis:
         """Return whether a level is a number below the program's own."""
         return level.isdecimal() and self.present.isdecimal() and int(level) < int(self.present)
 
-    def without_slow(self) -> Axis:
+    def without_slow(self) -> SearchAxis:
         """Return the axis without the levels that are slow to start; the baseline stays."""
         places = [place for place, level in enumerate(self.levels) if place == 0 or level not in self.slow]
         return replace(
@@ -77,7 +77,7 @@ class SearchSpace:
     that; None where it is unknown.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[SearchAxis, ...]
     batch_size: int | None = None
 
     @property
@@ -252,11 +252,11 @@ def _batch_size_of_loader(found: Collection[Applicable]) -> int | None:
     return int(own) if is_loader and own.isdecimal() else None
 
 
-def _axis(framework: str, applicable: Applicable) -> Axis:
+def _axis(framework: str, applicable: Applicable) -> SearchAxis:
     name, levels = applicable.technique, applicable.levels
     technique = find_technique(framework, name)
     candidates = levels[1:]
-    return Axis(
+    return SearchAxis(
         technique=name,
         levels=levels,
         computes=("", *(technique.computes(level) for level in candidates)),

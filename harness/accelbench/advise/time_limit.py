@@ -1,4 +1,4 @@
-"""A limit on the time of a search, which ends it as Ctrl-C does."""
+"""A limit on the time of a search or an explanation, which ends it as Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
+
+LONGEST = 1.15  # times the budget of a question about a program, after which what is under way is not waited for
 
 T = TypeVar("T")
 

@@ -95,20 +95,26 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 def _parse_assignments(texts: tuple[str, ...]) -> dict[str, str]:
     values: dict[str, str] = {}
-    for name, value in map(_pair, texts):
+    for text in texts:
+        name, value = read_pair(text, "--set", "batch_size=64")
+        if "," in value and "=" in value:
+            again = " ".join(f"--set {part.strip()}" for part in text.split(","))
+            raise BadInput(f"--set: {text!r} is more than one name and value; repeat the option: {again}")
         if values.setdefault(name, value) != value:
             raise BadInput(f"--set: {name} cannot be both {values[name]} and {value}")
     return values
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (equals and name.strip() and value.strip()):
-        raise BadInput(f"--set: {text!r} is not a name and a value; for example --set batch_size=64")
-    if "," in value and "=" in value:
-        again = " ".join(f"--set {part.strip()}" for part in text.split(","))
-        raise BadInput(f"--set: {text!r} is more than one name and value; repeat the option: {again}")
-    return _name(name), value.strip()
+def read_pair(text: str, option: str, example: str) -> tuple[str, str]:
+    """Return the name and the value of an option's ``name=value``; a dash in the name counts as an underscore.
+
+    Raises:
+        BadInput: one of them is missing; the message has the option and an example.
+    """
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
+        raise BadInput(f"{option}: {text!r} is not a name and a value; for example {option} {example}")
+    return _name(name), value
 
 
 def _name(text: str) -> str:

@@ -11,7 +11,7 @@ import click
 from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
 from accelbench.garbage_collection import no_collection
-from accelbench.locations import default_results, local_path
+from accelbench.locations import default_results, is_present, local_path
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
     from accelbench.history.regression_check import RegressionCheck
@@ -72,7 +72,7 @@ def check(
     from accelbench.report.check_output import format_check
     from accelbench.schema.safe_json import printable
 
-    if accepted and not accepted.exists():
+    if accepted and not is_present(str(accepted)):
         raise BadInput(f"--accepted: {printable(str(accepted))}: no such file; make it with accelbench accept")
     found = run_check(results, baseline, accepted or waivers_file(results), limits)
     click.echo(format_check(found, wanted, strict=strict).encode())  # UTF-8 on every terminal
@@ -82,7 +82,7 @@ def check(
 def waivers_file(results: str) -> Path:
     """Return the default file of accepted changes: beside the results, or here if the results are remote."""
     path = local_path(results) or Path()
-    return (path if path.is_dir() else path.parent) / _WAIVERS
+    return (path if is_present(results) and path.is_dir() else path.parent) / _WAIVERS
 
 
 def run_check(results: str, baseline: str | None, waivers: Path, limits: Path | None) -> RegressionCheck:

@@ -39,7 +39,7 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
 
     history, earlier = select_runs(before, load_known_runs(storage or default_results(), required=storage is not None))
     history, later = select_runs(after, history)
-    warn(history.unreadable)
-    note(history.remarks, history.unreadable)
+    warn(history.unreadable.values())
+    note(history.remarks)
     comparison = compare_runs(history, earlier, later, read_thresholds())
     write_text(format_comparison(wanted, comparison, history, every=every), output)

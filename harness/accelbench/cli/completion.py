@@ -20,9 +20,9 @@ FILES = CompletionItem("", type="file")  # has the shell add the names of files
 
 def complete_workload(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """Return the workloads that begin so, and files."""
-    import accelbench.workloads  # noqa: F401  importing declares them
-    from accelbench.core import declared_workloads
+    from accelbench.core import declared_workloads, load_builtins
 
+    load_builtins()
     return [*_items(((each.name, each.summary) for each in declared_workloads()), start), FILES]
 
 
@@ -34,10 +34,10 @@ def complete_techniques(_context: click.Context, _parameter: click.Parameter, st
 
 def complete_framework(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """Return the frameworks that begin so."""
-    import accelbench.workloads  # noqa: F401  importing declares them
-    from accelbench.core import declared_workloads
+    from accelbench.core import declared_frameworks, load_builtins
 
-    return _items(((name, "") for work in declared_workloads() for name in work.frameworks), start)
+    load_builtins()
+    return _items(((name, "") for name in declared_frameworks()), start)
 
 
 def complete_list(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
@@ -59,12 +59,10 @@ def complete_selection(_context: click.Context, _parameter: click.Parameter, sta
 
 
 def _techniques(*, aliases: bool = False) -> Iterable[tuple[str, str]]:
-    import accelbench.techniques
-    import accelbench.workloads  # noqa: F401  importing declares them
-    from accelbench.core import declared_for, declared_workloads
+    from accelbench.core import declared_for, declared_frameworks, load_builtins
 
-    frameworks = dict.fromkeys(name for work in declared_workloads() for name in work.frameworks)
-    techniques = [each for name in frameworks for each in declared_for(name)]
+    load_builtins()
+    techniques = [each for name in declared_frameworks() for each in declared_for(name)]
     others = [(alias, each.summary) for each in techniques for alias in each.aliases if aliases and " " not in alias]
     return [*((hyphenate(each.name), each.summary) for each in techniques), *others]
 

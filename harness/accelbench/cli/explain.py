@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from dataclasses import asdict
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelbench.cli.advise import read_pair
 from accelbench.cli.output import format_options
 from accelbench.cli.report import newest_of
 from accelbench.errors import BadInput, Unavailable
 from accelbench.files import require_writable, write_atomically
-from accelbench.locations import address_beside, default_results, local_path, write_text
+from accelbench.locations import address_beside, default_results, is_present, local_path, write_text
 from accelbench.progress import SearchProgress
 from accelbench.sigint import stop_once
-from accelbench.units import read_seconds
+from accelbench.units import finite_or_none, read_seconds
 
 if TYPE_CHECKING:  # it loads only inside the command that needs it
     from accelbench.explain.explanation import Explanation
@@ -76,8 +76,7 @@ def explain(
       accelbench explain resnet18-train --technique amp=bf16
       accelbench explain results/MACHINE/0001_first.json --budget 20m
     """  # noqa: D301  click reads \b as "keep these lines"
-    import accelbench.workloads  # fills the catalogue
-    from accelbench.core import find_workload
+    from accelbench.core import find_workload, load_builtins
     from accelbench.explain import (
         ExplanationRequest,
         as_json,
@@ -92,6 +91,7 @@ def explain(
     )
     from accelbench.workloads.program_file import find_user_workload, is_place
 
+    load_builtins()
     if _names_run(program):
         if predict or technique is not None or figure is not None or price is not None or seed:
             raise BadInput(f"{program} is a run, of which everything is explained; leave out all options but --budget")
@@ -114,12 +114,16 @@ def explain(
         if budget is not None:
             raise BadInput("--predict takes one profile and no budget; leave out --budget")
         predictions = predict_speedups(request)
-        bounds = (each.at_most if math.isfinite(each.at_most) else None for each in predictions)
-        written = [asdict(each) | {"at_most": bound} for each, bound in zip(predictions, bounds, strict=True)]
+        written = [
+            asdict(each)
+            | {"present": {name: ", ".join(levels) for name, levels in each.present.items()}}
+            | {"at_most": finite_or_none(each.at_most)}
+            for each in predictions
+        ]
         click.echo(json.dumps(written, indent=2) if wanted == "json" else prediction_table(predictions))
         return
     if technique is not None:
-        name, level = _pair(technique)
+        name, level = read_pair(technique, "--technique", "amp=bf16")
         with stop_once(), SearchProgress(sys.stderr, request.budget_s) as progress:
             reasons = explain_technique(
                 request,
@@ -150,7 +154,9 @@ def explain(
 def _names_run(text: str) -> bool:
     """Return whether a text names a run, and neither a user's program nor a workload."""
     path = local_path(text)
-    return path is None or path.suffix == ".json" or path.is_dir() or _NUMBER_OF_RUN.fullmatch(text) is not None
+    if path is None or path.suffix == ".json" or _NUMBER_OF_RUN.fullmatch(text):
+        return True
+    return is_present(text) and path.is_dir()
 
 
 def _explain_run(name: str, budget_s: float, wanted: str) -> None:
@@ -185,8 +191,8 @@ def _require_writable(folder: Path) -> None:
 
 
 def _find_run(name: str) -> Result:
-    if not _NUMBER_OF_RUN.fullmatch(name):
-        (result,) = newest_of([name])
+    if name == "latest" or not _NUMBER_OF_RUN.fullmatch(name):
+        (result,) = newest_of([default_results() if name == "latest" else name])
         return result
     from accelbench.history.select_runs import load_known_runs, select_runs
 
@@ -205,10 +211,3 @@ def _draw(explanation: Explanation, path: Path) -> None:
         write_atomically(path, chart.svg.encode())
     except (Unavailable, OSError) as error:
         click.echo(f"{path} was not written: {error}", err=True)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, level = (part.strip() for part in text.partition("="))
-    if not (equals and name and level):
-        raise BadInput(f"--technique: {text!r} is not a technique and its level; for example --technique amp=bf16")
-    return name.replace("-", "_"), level

@@ -65,11 +65,17 @@ def list_entries(words: tuple[str, ...], framework: str, storage: str | None, wa
 
 def _catalogue(kind: str, sought: str, framework: str) -> dict[str, Entries]:
     """Return the workloads and techniques that are sought, or those of one kind."""
-    import accelbench.techniques
-    import accelbench.workloads  # noqa: F401  importing declares them
-    from accelbench.core import declared_for, declared_workloads, matches, searched_texts
+    from accelbench.core import (
+        declared_for,
+        declared_frameworks,
+        declared_workloads,
+        load_builtins,
+        matches,
+        searched_texts,
+    )
 
-    known = list(dict.fromkeys(name for work in declared_workloads() for name in work.frameworks))
+    load_builtins()
+    known = declared_frameworks()
     if framework and framework not in known:
         raise BadInput(f"--framework: {framework!r} is no framework; expected one of: {', '.join(known)}")
     frameworks = [framework] if framework else known
@@ -109,8 +115,8 @@ def _find_runs_or_machines(kind: str, sought: str, framework: str, location: str
     from accelbench.history.index import load_history
 
     history = load_history(location)
-    warn(history.unreadable)
-    note(history.remarks, history.unreadable)
+    warn(history.unreadable.values())
+    note(history.remarks)
     compared = history.observations.loc[~history.observations["baseline"], "run"].value_counts()
     runs: Entries = [
         {

@@ -92,12 +92,10 @@ def warn(unreadable: Iterable[AccelbenchError]) -> None:
         click.echo(f"Warning: {error}; skipped", err=True)
 
 
-def note(remarks: Iterable[str], warned: Iterable[AccelbenchError]) -> None:
-    """Print remarks on stderr, except those about which `warn` has warned."""
-    known = [str(error) for error in warned]
+def note(remarks: Iterable[str]) -> None:
+    """Print remarks on stderr."""
     for remark in remarks:
-        if not any(error in remark for error in known):
-            click.echo(f"Note: {remark}", err=True)
+        click.echo(f"Note: {remark}", err=True)
 
 
 def print_lines(lines: Iterable[Line]) -> None:

@@ -13,13 +13,11 @@ import click
 from accelbench.cli.completion import complete_run
 from accelbench.cli.output import format_options, print_lines, warn
 from accelbench.cli.report import newest_of
-from accelbench.locations import default_results, local_path
+from accelbench.locations import default_results, is_present, local_path
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
     from accelbench.results import Result
     from accelbench.run_summary import Line
-
-USUAL_BUDGET_S = 2.0  # an arm, where a run's settings do not say
 
 
 @click.command(short_help="Show a run in the terminal: what pays and what would decide the rest.")
@@ -40,16 +38,20 @@ def show(run: str, storage: str | None, verbose: bool, wanted: str) -> None:
       accelbench show quick --json
       accelbench show results/MACHINE/0001_first.json
     """  # noqa: D301  click reads \b as "keep these lines"
-    from accelbench.history.select_runs import load_known_runs, select_runs
     from accelbench.results import Findings
     from accelbench.run_summary import Line
 
-    path = local_path(run)
-    required = storage is not None or (path is not None and not path.exists())  # a file needs no other runs
-    history, names = select_runs(run, load_known_runs(storage or default_results(), required=required))
-    warn(history.unreadable)
-    paths = history.runs.set_index("run")["path"]
-    results = [result for name in names for result in newest_of([paths[name]])]
+    location = storage or default_results()
+    if run == "latest" and local_path(location):  # remote files would be fetched each time
+        results = newest_of([location])
+    else:
+        from accelbench.history.select_runs import load_known_runs, select_runs
+
+        required = storage is not None or not is_present(run)  # a file needs no other runs
+        history, names = select_runs(run, load_known_runs(location, required=required))
+        warn(history.unreadable.values())
+        paths = history.runs.set_index("run")["path"]
+        results = [result for name in names for result in newest_of([paths[name]])]
     if wanted == "json":
         found = [Findings(result).as_json() for result in results]
         click.echo(json.dumps(found[0] if len(found) == 1 else {"runs": found}, indent=2))
@@ -59,8 +61,8 @@ def show(run: str, storage: str | None, verbose: bool, wanted: str) -> None:
 
 
 def _lines(result: Result, *, verbose: bool) -> Iterator[Line]:
+    from accelbench.certainty import budget_of, noise_of
     from accelbench.report.machine import describe_machine
-    from accelbench.results.tradeoffs import noise_of
     from accelbench.run_summary import Judging, Line, summary_lines
     from accelbench.schema.safe_json import printable
 
@@ -70,9 +72,6 @@ def _lines(result: Result, *, verbose: bool) -> Iterator[Line]:
     if not result.run.trials:
         yield Line("nothing was measured in this run; measure with accelbench run, or pytest on your own benchmarks")
         return
-    budget_s = result.run.settings.get("budget_s")
-    judging = Judging(
-        noise=noise_of(result.run), budget_s=budget_s if isinstance(budget_s, float | int) else USUAL_BUDGET_S
-    )
+    judging = Judging(noise=noise_of(result.run), budget_s=budget_of(result.run))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     yield from summary_lines(result.run.trials, judging, width=width, verbose=verbose)

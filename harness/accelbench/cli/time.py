@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from math import isfinite
 from typing import Any
 
 import click
@@ -14,7 +13,7 @@ from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
 from accelbench.progress import ConsoleScreen
 from accelbench.sigint import stop_once
-from accelbench.units import read_seconds, size
+from accelbench.units import finite_or_none, read_seconds, size
 
 
 @click.command(short_help="Compare command lines.")
@@ -110,11 +109,7 @@ def _as_json(timed: Any, commands: Any) -> dict[str, Any]:
         known["peak_memory_bytes"] = timed.memory_bytes.get(each.name)
         if each.name in comparison:
             result = comparison[each.name]
-            known |= {name: _finite(getattr(result, name)) for name in ("speedup", "low", "high")}
+            known |= {name: finite_or_none(getattr(result, name)) for name in ("speedup", "low", "high")}
             known |= {"verdict": result.verdict, "pairs": result.pairs, "reason": result.reason}
         documents.append(known)
     return {"baseline": comparison.baseline, "commands": documents, "warnings": list(comparison.warnings)}
-
-
-def _finite(number: float) -> float | None:
-    return number if isfinite(number) else None

@@ -33,8 +33,8 @@ from accelbench.schema.machine_id import machine_key
 from accelbench.schema.nvml import GpuState
 from accelbench.schema.result import Identity, Seconds
 from accelbench.schema.safe_json import BeyondLimit, parse, printable, read_bytes
+from accelbench.text import FRAMEWORK_NAMES
 
-TITLES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "cupy": "CuPy", "numpy": "NumPy"}
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
@@ -47,7 +47,7 @@ class FrameworkFacts:
     interpreter for it, and ``packages`` are then those of that interpreter's environment, as in `Facts`.
     """
 
-    name: Annotated[str, msgspec.Meta(pattern=f"^({'|'.join(TITLES)})$")]
+    name: Annotated[str, msgspec.Meta(pattern=f"^({'|'.join(FRAMEWORK_NAMES)})$")]
     installed: bool = True
     description: dict[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
@@ -68,7 +68,7 @@ class FrameworkFacts:
         return version if kind == "CUDA" else ""
 
     def __str__(self) -> str:
-        return f"{TITLES[self.name]} {self.version}".strip()
+        return f"{FRAMEWORK_NAMES[self.name]} {self.version}".strip()
 
     def get(self, fact: str) -> str:
         """Return one fact of its description, such as ``built_for``; empty if it does not report that."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from accelbench.doctor.facts import TITLES, Facts, FrameworkFacts, number
+from accelbench.doctor.facts import Facts, FrameworkFacts, number
 from accelbench.doctor.rules import Finding, is_newer
 from accelbench.frameworks import Device
 from accelbench.measuring.workers.interpreter import variable_of
+from accelbench.text import FRAMEWORK_NAMES
 from accelbench.units import plural, seconds, size
 
 _WIDTH = 12  # of the column of names
@@ -21,7 +22,7 @@ def as_text(facts: Facts, problems: Sequence[Finding], notes: Sequence[Finding])
     """Return the report as plain text."""
     sections = {
         "This machine": [_row(name, text) for name, text in _describe_machine(facts)],
-        "Frameworks": [_row(TITLES[each.name], _describe_framework(each)) for each in facts.frameworks],
+        "Frameworks": [_row(FRAMEWORK_NAMES[each.name], _describe_framework(each)) for each in facts.frameworks],
         "What can pay here": _bullets(sentence for describe in CAPABILITIES for sentence in describe(facts)),
         "Notes": _bullets(note.sentence for note in notes),
         "To fix": _bullets(problem.sentence for problem in problems) or [_row("nothing", "")],
@@ -126,7 +127,7 @@ def describe_gpus(facts: Facts) -> Iterator[str]:
             else "GPU: none, so techniques that need one are reported as skipped. All others run on the processor."
         )
         return
-    names, count = ", ".join(TITLES[name] for name in devices), max(map(len, devices.values()))
+    names, count = ", ".join(FRAMEWORK_NAMES[name] for name in devices), max(map(len, devices.values()))
     yield f"GPU: {names} can use {plural(count, 'accelerator')}, so the techniques that need one apply."
     for name, count in Counter(gpu.name for gpu in facts.gpus).items():
         yield f"{plural(count, name) if count > 1 else name}: {_describe_tensor_cores(facts, name)}"

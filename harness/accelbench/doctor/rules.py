@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
-from accelbench.doctor.facts import TITLES, Facts, FrameworkFacts, number
+from accelbench.doctor.facts import Facts, FrameworkFacts, number
 from accelbench.measuring.workers.interpreter import variable_of
 from accelbench.schema.nvml import GpuState
-from accelbench.text import hyphenate
+from accelbench.text import FRAMEWORK_NAMES, hyphenate
 from accelbench.units import percent, plural, seconds, significant, size
 
 Rule = Callable[[Facts], Iterator[str]]
@@ -374,7 +374,7 @@ def _find_cuda_versions(facts: Facts) -> dict[str, int]:
     """Return the major versions of CUDA that its compiler and the frameworks beside CuPy bring, by their names."""
     beside = [] if facts.find("cupy").own_interpreter else [each for each in facts.usable() if not each.own_interpreter]
     versions = {"nvcc": major(facts.nvcc)} | {
-        TITLES[framework.name]: major(framework.cuda) for framework in beside if framework.name != "cupy"
+        FRAMEWORK_NAMES[framework.name]: major(framework.cuda) for framework in beside if framework.name != "cupy"
     }
     return {owner: cuda for owner, cuda in versions.items() if cuda is not None}
 
@@ -418,7 +418,7 @@ def _threads(facts: Facts) -> dict[str, int]:
     for name, fact in _REPORTED:
         # TensorFlow's default is the variable's number, or else one thread per visible core.
         default = texts["TF_NUM_INTRAOP_THREADS"] or str(facts.visible_cores)
-        texts[TITLES[name]] = facts.find(name).get(fact).replace("default", default)
+        texts[FRAMEWORK_NAMES[name]] = facts.find(name).get(fact).replace("default", default)
     counts = {owner: number(text) for owner, text in texts.items()}
     return {owner: int(count) for owner, count in counts.items() if count is not None}
 

@@ -16,7 +16,7 @@ from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.roofline.ceilings import find_ceiling
 from accelbench.roofline.probes.probe import PER_CORE, memory_ceiling
 from accelbench.schema.result import Ceiling
-from accelbench.text import format_levels, list_some
+from accelbench.text import FRAMEWORK_NAMES, format_levels, list_some
 from accelbench.units import count, percent, plural, seconds
 
 NEAR = 0.5  # of a ceiling
@@ -27,7 +27,7 @@ CORE_CACHE_BYTES = 2**20  # what a call moves at most within the cache of one co
 MANY_RECOMPILATIONS = 3  # one follows a last, smaller batch; PyTorch then makes the size a variable
 TINY_BATCH = 0.2  # share of the time that does not grow with the batch
 BURDENS = ("input", "readings", "copies", "anomaly")  # parts that are also taken off at once
-LIBRARIES = {"torch": "PyTorch", "numpy": "BLAS", "tensorflow": "TensorFlow"}
+LIBRARIES = FRAMEWORK_NAMES | {"numpy": "BLAS"}
 QUICK_TO_START = ("assignment", "indexing")  # operations on arrays that look up no function
 SHOWN = 3  # lines of a program in a sentence
 LAUNCH_BOUND = "launch-bound"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from accelbench.explain.parts import INTERRUPTED, NEGLIGIBLE, PHASES, TOO_LATE, 
 from accelbench.explain.profile import Profile, StepShare
 from accelbench.schema.result import Ceiling, Effect
 from accelbench.text import format_levels, format_table, hyphenate, join_names, join_sentences
-from accelbench.units import count, joules, minutes, percent, plural, ratio, seconds, significant, size
+from accelbench.units import count, finite_or_none, joules, minutes, percent, plural, ratio, seconds, significant, size
 
 OPERATORS = 10
 BAR = 30  # characters of the whole time
@@ -93,7 +92,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 
 def without_infinity(items: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return items as a dictionary in which unbounded numbers are None."""
-    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in items}
+    return {name: finite_or_none(value) for name, value in items}
 
 
 def as_text(explanation: Explanation) -> str:

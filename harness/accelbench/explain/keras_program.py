@@ -30,7 +30,7 @@ def build_without(
     burdens = frozenset(taken_off.split("+")) - {"none"}
     if "input" in burdens:
         options = replace(options, ablation="decoded")
-    arm = train_program(AblationBuilder(build, burdens), setting, options)
+    arm = train_program(KerasAblationBuilder(build, burdens), setting, options)
     if not burdens & CHANGES_OUTPUT:
         return arm
     if "backward" in burdens:
@@ -39,7 +39,7 @@ def build_without(
 
 
 @dataclass(frozen=True)
-class AblationBuilder:
+class KerasAblationBuilder:
     """A function that builds a program whose optimizers update nothing, if that or the backward pass is taken off.
 
     Builders of one program are equal, whatever they take off: the arms of a trial share what they store.

@@ -1,4 +1,4 @@
-"""Times parts that are taken off a program, and techniques that may help, in pairs with the program as it stands."""
+"""Time a program without parts of it, and with techniques that may help, in pairs with the program as it stands."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ PRECISE = 0.04  # half-width of an interval at which an arm gets no more pairs
 ENERGY_TIMES = 8  # as long as an arm's energy is counted, it takes with its build, its checks and its timing
 SOON_S = 0.2  # of an iteration, from which parts are taken off
 ZONE = 0.02  # speedups within it count as the same
-ALONE = 0.5  # of the first part's delay, from which another is tried: the first one starts everything
+SECOND_SHARE = 0.5  # of the first one's delay: what the second may take, since the first one starts everything
 
 
 class PairedMeasurement:
-    """Measures parts and remedies in pairs with the program as it stands. ``item_s`` is its time per item."""
+    """Measures parts and remedies in pairs with the program as it stands.
+
+    ``item_s`` is the program's time per item, None before the first trial. ``remarks`` are those on each trial.
+    """
 
     def __init__(self, request: ExplanationRequest, pool: Pool, profile: Profile, on_progress: OnProgress) -> None:
         self.item_s: float | None = None
-        self.remarks: list[Sequence[Reason]] = []  # on each trial
+        self.remarks: list[Sequence[Reason]] = []
         self._late_s = 0.0  # that an arm took in the last trial beyond what was planned
         self._profile, self._pool, self._on_progress = profile, pool, on_progress
         self._is_program = request.workload.is_program
@@ -55,14 +58,16 @@ class PairedMeasurement:
         latest_s: float | None = None,
         alone_until_s: float | None = None,
     ) -> list[StepPart]:
-        """Measure each part in pairs in ``budget_s`` seconds.
+        """Measure each part in pairs, and return all of them in their order, skipped ones among them.
 
-        The last ones are skipped if they would not be over at ``latest_s`` on the monotonic clock, which is the end of
-        the budget if it is not named. What does not fit together is tried one by one, as long as one is likely to be
-        over at ``alone_until_s``.
-
-        An iteration has as many ``items`` as in the profile, unless others are named. What is returned is ``into``, if
-        that is given: it has all parts, skipped ones among them, and each in its place as soon as it is measured.
+        Args:
+            parts: names, and the levels that take a part off or switch a technique.
+            budget_s: seconds for all of them.
+            items: those of an iteration; as many as in the profile by default.
+            into: the list that is returned; each part is in its place as soon as it is measured.
+            latest_s: reading of the monotonic clock; parts that would not be over by then are skipped. By default, the
+                end of the budget.
+            alone_until_s: a later reading; what is skipped is tried one by one while it is likely to be over by then.
 
         Raises:
             Unavailable: the program itself does not run.
@@ -78,7 +83,7 @@ class PairedMeasurement:
             start_s, is_first = time.monotonic(), self.item_s is None
             room = int(((latest_s or end_s) - start_s) / (OVERHEAD * needed_s + self._late_s)) - 1
             if room < 1 and not is_first:
-                delay_s = self._late_s * (ALONE if place == 1 else 1.0)
+                delay_s = self._late_s * (SECOND_SHARE if place == 1 else 1.0)
                 if alone_until_s is None or start_s + 2 * (OVERHEAD * needed_s + delay_s) > alone_until_s:
                     break
                 room = 1

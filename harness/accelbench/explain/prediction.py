@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from accelbench.explain.causes import format_share
 from accelbench.explain.profile import Profile, StepShare
-from accelbench.measuring.applicable import Applicable
+from accelbench.measuring.applicable import Applicable, describe_present
 from accelbench.schema.run_explanation import highest_speedup
-from accelbench.text import format_levels, format_table, hyphenate
+from accelbench.text import format_table, hyphenate
 from accelbench.units import speedup
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
@@ -29,14 +29,14 @@ UNKNOWN = StepShare(share=0.0, low=0.0, high=1.0)  # the share of what the profi
 class Prediction:
     """What techniques touch, as a share of the time, and the most that each of them could bring.
 
-    ``present`` are levels that the program has already, ``left_out`` the reasons for which others cannot be switched.
+    ``present`` are levels that the program already has, ``left_out`` the reasons for which others cannot be switched.
     Both are of techniques that touch the same, and are not among ``techniques``.
     """
 
     techniques: tuple[str, ...]
     touches: str
     share: StepShare
-    present: Mapping[str, str] = field(default_factory=dict)
+    present: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -52,7 +52,7 @@ def predict(profile: Profile) -> list[Prediction]:
 
 
 def leave_out(predictions: Iterable[Prediction], applicable: Iterable[Applicable]) -> list[Prediction]:
-    """Return predictions without techniques that a program has already or that cannot be switched in it.
+    """Return predictions without techniques that a program already has or that cannot be switched in it.
 
     Where no technique is left, the prediction comes last, with the reasons alone.
     """
@@ -64,7 +64,7 @@ def leave_out(predictions: Iterable[Prediction], applicable: Iterable[Applicable
             replace(
                 each,
                 techniques=tuple(name for name in each.techniques if name not in fixed),
-                present={one.technique: ", ".join(one.present) for one in gone if one.present},
+                present={one.technique: one.present for one in gone if one.present},
                 left_out={one.technique: NO_SWITCH for one in gone if not (one.refused or one.present)}
                 | {name: why for one in gone for name, why in one.left_out.items()},
             )
@@ -164,11 +164,11 @@ def prediction_table(predictions: Iterable[Prediction]) -> str:
         rows.append((listing, each.touches, format_share(each.share), most))
     headings = ("technique", "touches", "share of the time", "speedup")
     table = format_table(rows, headings) if rows else "No technique is left to rank."
-    present = {name: level for each in listed for name, level in each.present.items()}
+    present = {name: levels for each in listed for name, levels in each.present.items()}
     names: dict[str, list[str]] = {}
     for name, why in (pair for each in listed for pair in each.left_out.items()):
         names.setdefault(why, []).append(hyphenate(name))
-    said = [f"Your program has already: {format_levels(present)}."] if present else []
+    said = [describe_present(present)] if present else []
     reasons = [f"{', '.join(those)} ({why})" for why, those in names.items()]
     said += [f"Left out: {', '.join(reasons)}."] if reasons else []
     return "\n".join([table, *([""] if said else []), *said])

@@ -22,7 +22,7 @@ from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.explain.parts import read_part
 from accelbench.explain.prediction import predict, predictable_techniques
 from accelbench.explain.profile import Profile
-from accelbench.explain.profile_worker import profile_in, start_workers
+from accelbench.explain.profile_worker import find_profiler, profile_in, start_workers
 from accelbench.explain.request import ExplanationRequest
 from accelbench.explain.why import LISTED, TechniqueExplanation, write_reasons
 from accelbench.machine_lock import hold_machine
@@ -401,7 +401,7 @@ class _ProfilesOfRun:
         """Return what a worker is asked for an arm's profile; None, with the reason kept, where nothing profiles it."""
         try:
             request = self._request(arm)
-            return arm, request.profiler, request.setting
+            return arm, find_profiler(request), request.setting
         except AccelbenchError as error:
             self._fail(arm, error)
             return None

@@ -15,7 +15,7 @@ from accelbench.explain.paired_measurement import LEAST_S, PairedMeasurement, ch
 from accelbench.explain.parts import ABLATION, INTERRUPTED, PHASES, TOO_LATE, StepPart, plan_parts, skip_part
 from accelbench.explain.prediction import Prediction, leave_out, predict
 from accelbench.explain.profile import Profile
-from accelbench.explain.profile_worker import PATIENCE_S, call_profiler, profile_first, start_workers
+from accelbench.explain.profile_worker import PATIENCE_S, call_profiler, find_profiler, profile_first, start_workers
 from accelbench.explain.request import ExplanationRequest, describe_host
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.interference import describe_other_work
@@ -65,13 +65,13 @@ def _explain(
         except KeyboardInterrupt:
             interrupted = True
     measure = PairedMeasurement(request, pool, profile, on_progress)
-    found = _Measured(planned=tuple(_plan(request, profile)))
+    found = _Measured(planned=tuple(_choose_parts(request, profile)))
     most_s = start_s + request.longest_s - time.monotonic()
     if most_s > LEAST_S and not interrupted:
         limit = TimeLimit(most_s)
         try:
             with limit:
-                _take_parts_off(request, profile, ceilings, measure, start_s, found, report)
+                _measure_parts_and_remedies(request, profile, ceilings, measure, start_s, found, report)
         except KeyboardInterrupt:
             interrupted = not limit.is_over
     parts, remedies = found.all_parts, found.remedies
@@ -124,14 +124,14 @@ class _Measured:
         return [(name, levels) for (name, levels), part in both if part.is_open and name not in PHASES]
 
 
-def _plan(request: ExplanationRequest, profile: Profile) -> Iterator[tuple[str, Levels]]:
-    """Yield what to take off: of a workload of the suite, what techniques can switch."""
+def _choose_parts(request: ExplanationRequest, profile: Profile) -> Iterator[tuple[str, Levels]]:
+    """Yield the parts to take off; of a workload of the suite, those that techniques can switch."""
     for name, levels in plan_parts(profile):
         if request.workload.is_program or ABLATION.name not in levels:
             yield name, levels
 
 
-def _take_parts_off(
+def _measure_parts_and_remedies(
     request: ExplanationRequest,
     profile: Profile,
     ceilings: Sequence[Ceiling],
@@ -177,7 +177,7 @@ def predict_speedups(request: ExplanationRequest) -> list[Prediction]:
         BadInput: the program cannot be built, or nothing profiles programs of this kind.
         Unavailable: the framework is not installed.
     """
-    profiler = request.profiler
+    profiler = find_profiler(request)
     with start_workers(request.framework, [request.fixed]) as (worker,), closing(worker):
         profile = call_profiler(worker, profiler, request.setting, {}, PATIENCE_S)
         if not request.workload.is_program:

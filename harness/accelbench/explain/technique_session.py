@@ -11,12 +11,12 @@ from typing import TypeVar
 from accelbench.advise.time_limit import TimeLimit
 from accelbench.core import Levels, OnProgress, Plan, Trial, Workload, find_technique, find_workload
 from accelbench.errors import Unavailable
-from accelbench.explain.paired_measurement import PairedMeasurement, choose_items
+from accelbench.explain.paired_measurement import SECOND_SHARE, PairedMeasurement, choose_items
 from accelbench.explain.parts import TOO_LATE, StepPart, skip_part
 from accelbench.explain.prediction import predict
 from accelbench.explain.profile import Profile
-from accelbench.explain.profile_worker import PATIENCE_S, name_budget, profile_first, profile_in, start_workers
-from accelbench.explain.request import ExplanationRequest, describe_host
+from accelbench.explain.profile_worker import PATIENCE_S, find_profiler, profile_first, profile_in, start_workers
+from accelbench.explain.request import ExplanationRequest, describe_host, name_budget
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.machine_lock import hold_machine
 from accelbench.measuring.applicable import try_level
@@ -25,7 +25,6 @@ from accelbench.measuring.workers.process import Worker, send_by_value
 from accelbench.text import format_levels
 
 MORE = 1.5  # times a budget that was too short, which is named as one that may do
-ALONE = 0.5  # of the first profile's time, from which the second is tried: the first one starts everything
 
 _Result = TypeVar("_Result")
 
@@ -76,7 +75,7 @@ def explain_technique(
 def find_objection(trial: Trial, name: str, level: str) -> str:
     """Return why a level cannot be compared with a user's program, "" if it can; in a worker.
 
-    The program has it already, or nothing outside can change what it has.
+    Either the program already has it, or nothing outside can change what it has.
     """
     work = trial.workload if isinstance(trial.workload, Workload) else find_workload(trial.workload)
     if why := work.superseded.get(name):
@@ -112,9 +111,8 @@ def _profile_both(
         profile_s = time.monotonic() - start_s
         report(f"profiling it with {format_levels(levels)}")
         setting = replace(request.setting, items=before.items) if request.workload.is_program else request.setting
-        after = _run_until(
-            latest_s, ALONE * profile_s, lambda: profile_in(second, request.profiler, setting, levels, PATIENCE_S)
-        )
+        profiler, needed_s = find_profiler(request), SECOND_SHARE * profile_s
+        after = _run_until(latest_s, needed_s, lambda: profile_in(second, profiler, setting, levels, PATIENCE_S))
     return before, after, profile_s
 
 
