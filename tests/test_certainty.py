@@ -5,9 +5,15 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import arm, trial
+from runs import arm, run, trial
 
-from accelbench.certainty import describe_joined, describe_odd_visits, times_the_pairs
+from accelbench.certainty import (
+    budget_of,
+    describe_joined,
+    describe_odd_visits,
+    times_the_pairs,
+    what_would_decide,
+)
 from accelbench.schema.reasons import Reason, reason
 from accelbench.schema.result import Effect, TrialRecord, Visit
 from accelbench.schema.verdict import NEGLIGIBLE, verdict
@@ -48,6 +54,16 @@ def test_what_is_negligible_needs_fewer_pairs_than_the_border_that_it_is_nearer_
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.5), (0.5, math.inf), (0.0, math.inf)])
 def test_an_interval_without_an_end_tells_nothing(low: float, high: float) -> None:
     assert times_the_pairs(1.2, low, high, 0.01) is None
+
+
+def test_an_effect_that_is_almost_decided_asks_for_more_pairs_than_there_are() -> None:
+    needed = what_would_decide(1.0, disturbed=False, settled=True, workers=1, budget_s=0.5)
+    assert needed == "about 2 times the pairs (--accel-budget=1)"
+
+
+@pytest.mark.parametrize(("said", "budget_s"), [(3, 3.0), (None, None), (True, None), (-1, None), (1e12, None)])
+def test_a_budget_that_cannot_be_one_is_not_known(said: float | None, budget_s: float | None) -> None:
+    assert budget_of(run(settings={"budget_s": said})) == budget_s
 
 
 @given(LOGS, REACH, REACH, st.floats(0.001, 0.2))

@@ -48,7 +48,7 @@ def test_a_history_in_a_bucket_names_its_files_by_their_address(bucket):
     kept = load_history("memory://bucket/")
     assert kept.runs["path"].tolist() == ["memory://bucket/m/0001_[a].json", "memory://bucket/m/0002_b.json"]
     assert len(kept.observations) == 2
-    (remark,) = kept.remarks
+    (remark,) = kept.irregularities
     assert remark.startswith("memory://bucket/m/0003_bad.json: not complete JSON")
 
 
@@ -81,7 +81,7 @@ def test_a_huge_file_in_a_bucket_is_not_fetched(bucket, monkeypatch):
     bucket("0002_b.json", taken="2026-01-02T00:00:00+00:00")
     bucket.system.pipe("/bucket/0003_c.json", json.dumps(["x" * 100_000]).encode())
     monkeypatch.setattr("accelbench.locations.MOST_BYTES", 50_000)
-    (remark,) = load_history("memory://bucket").remarks
+    (remark,) = load_history("memory://bucket").irregularities
     assert "0003_c.json: cannot be read (it takes 97.7 KiB, at most 48.8 KiB are read)" in remark
 
 
@@ -140,7 +140,7 @@ def test_what_could_not_be_fetched_is_tried_again(bucket, tmp_path, monkeypatch)
         broken.setattr(type(bucket.system), "cat_ranges", lambda *_, **__: 1 / 0)
         kept = load_history("memory://bucket")
         assert len(kept.runs) == 1
-        assert kept.remarks[0].startswith("memory://bucket/0002_b.json: cannot be read (division by zero)")
+        assert kept.irregularities[0].startswith("memory://bucket/0002_b.json: cannot be read (division by zero)")
     assert len(load_history("memory://bucket").runs) == 2
 
 

@@ -10,13 +10,28 @@ from collections.abc import Iterable, Sequence
 
 from accelbench import units
 from accelbench.schema.reasons import Reason, describe
-from accelbench.schema.result import TrialRecord, Visit
+from accelbench.schema.result import Run, TrialRecord, Visit
 from accelbench.schema.verdict import NEGLIGIBLE
 from accelbench.text import join_names
 
-LONGEST_S = 1e9  # budgets beyond it are none
+_NOISE = 0.01  # of a run whose settings do not name it
+_LONGEST_S = 1e9  # budgets beyond it are none
 _WITHIN_A_BUDGET = 30  # times the pairs; beyond it an estimate of a square law means little
 _COUNTED = 1000  # times; beyond it a number would pretend to know
+
+
+def noise_of(run: Run) -> float:
+    """Return the half-width of the noise zone around 1, as a fraction, from the run's settings."""
+    noise = run.settings.get("noise")
+    return noise if isinstance(noise, float) and 0 < noise < 1 else _NOISE
+
+
+def budget_of(run: Run) -> float | None:
+    """Return the measuring time per arm in seconds from the run's settings, None where they do not say."""
+    budget_s = run.settings.get("budget_s")
+    if isinstance(budget_s, bool) or not isinstance(budget_s, int | float) or not 0 < budget_s < _LONGEST_S:
+        return None
+    return float(budget_s)
 
 
 def times_the_pairs(speedup: float, low: float, high: float, noise: float) -> float | None:
@@ -68,7 +83,7 @@ def what_would_decide(
         pairs = f"at least twice the pairs{_option(2, workers, budget_s)}"
         return f"a quieter machine, and {pairs}" if disturbed else pairs
     if times <= _WITHIN_A_BUDGET:
-        enough = math.ceil(times)
+        enough = max(2, math.ceil(times))
         pairs = f"about {enough} times the pairs{_option(enough, workers, budget_s)}"
         return f"{pairs}, fewer on a quieter machine" if disturbed else pairs
     many = f"about {units.count(float(f'{times:.1g}'))}" if times <= _COUNTED else f"more than {units.count(_COUNTED)}"

@@ -22,7 +22,7 @@ from accelbench.schema.run_explanation import (
     list_reasons,
 )
 from accelbench.text import format_case, format_levels, format_table, join_sentences
-from accelbench.units import count, minutes, percent, plural, ratio, seconds, speedup
+from accelbench.units import count, finite_or_none, minutes, percent, plural, ratio, seconds, speedup
 
 Predicted = tuple[PredictedEffect, EffectOfRun]
 Explained = tuple[ExplainedEffect, EffectOfRun]
@@ -151,7 +151,7 @@ def as_json(explanation: RunExplanation, run: Run) -> dict[str, Any]:
     return written | {
         "predictions": [
             msgspec.to_builtins(predicted)
-            | {"at_most": predicted.at_most if math.isfinite(predicted.at_most) else None}
+            | {"at_most": finite_or_none(predicted.at_most)}
             | _measured_as_json(found)
             for predicted, found in list_predictions(explanation, run)
         ],

@@ -15,7 +15,7 @@ from configparser import ConfigParser
 from configparser import Error as ConfigError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -33,7 +33,7 @@ _SETTINGS = {
     "pytest.toml": ("pytest",), ".pytest.toml": ("pytest",), "pytest.ini": ("pytest",), ".pytest.ini": ("pytest",),
     "pyproject.toml": ("tool", "pytest"), "tox.ini": ("pytest",), "setup.cfg": ("tool:pytest",),
 }  # fmt: skip
-_RUN = re.compile(r"\d{4,15}_.+\.json")
+NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")  # the name of a run's file, without its suffix
 MAX_DEPTH = 16  # nested folders that are searched for results
 # The names that storages give to a value that changes with the file, the most reliable first.
 _VERSION_KEYS = (
@@ -51,6 +51,16 @@ class Entry:
     name: str
     size_bytes: int
     mark: str
+
+    @property
+    def folder(self) -> str:
+        """The folder that contains the file, "" for the storage itself."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def number(self) -> int:
+        """The number of the run, 0 where the name has none."""
+        return number_of(self.name)
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -92,6 +102,12 @@ class Published:
         return f"wrote {plural(self.wrote, 'file')}, left {count(self.unchanged)} unchanged"
 
 
+def number_of(file: PurePath | str) -> int:
+    """Return the number at the beginning of a result file's name, 0 where there is none."""
+    match = NUMBERED.fullmatch(PurePath(file).stem)
+    return int(match["number"]) if match else 0
+
+
 def configured_results(start: Path) -> Path | None:
     """Return the folder of results that pytest's settings name at a folder or above it; None if they name none."""
     for folder in (start, *start.parents):
@@ -125,7 +141,7 @@ def default_results() -> str:
 def _newest_run_s(folder: Path) -> float:
     """Return when the newest run of a folder was saved, in seconds; 0 if there is none."""
     with suppress(OSError):
-        return max((file.stat().st_mtime for file in folder.glob("*/*.json") if _RUN.fullmatch(file.name)), default=0.0)
+        return max((file.stat().st_mtime for file in folder.glob("*/*.json") if number_of(file)), default=0.0)
     return 0.0
 
 
@@ -149,6 +165,15 @@ def local_path(location: Path | str) -> Path | None:
     from urllib.request import url2pathname  # here, since its import takes longer than all the others
 
     return Path(url2pathname(rest))
+
+
+def is_present(location: str) -> bool:
+    """Return whether there is a file or folder at a path; a URL counts as one."""
+    path = local_path(location)
+    try:
+        return path is None or path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def join_location(location: Path | str, name: str) -> str:

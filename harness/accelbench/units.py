@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from accelbench.errors import BadInput
 
@@ -21,6 +22,14 @@ _READ_BYTES = {"": 1.0, "b": 1.0} | {
 }
 _READ_FRACTION = {"": 1.0, "%": 0.01}
 ROUNDING_ERROR = 1e-4  # a relative error below this is what reordered float32 operations cost
+
+
+Value = TypeVar("Value")
+
+
+def finite_or_none(value: Value) -> Value | None:
+    """Return a value for JSON, which knows neither infinity nor NaN: None instead of either."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -97,7 +97,7 @@ def test_advice_is_given_for_every_example(
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{name}.py:build ({framework}): ")
-    answer, has_already, _ = done.stdout.partition("Your program has already: ")
+    answer, already_has, _ = done.stdout.partition("Your program already has ")
     assert f"{technique} {level}" in answer  # its effect, or that the time of a busy machine was too short for it
-    assert has_already
+    assert already_has
     assert list(folder.iterdir()) == []

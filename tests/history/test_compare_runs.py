@@ -153,7 +153,7 @@ def test_nothing_is_called_among_300_unchanged_effects(seed):
 def test_a_single_run_a_side_is_judged_by_how_much_others_of_its_machine_spread():
     runs = {f"r{number}": {} for number in range(6)} | {"last": {"technique": 0.85}}
     found = compare_runs(made(runs), ["r5"], ["last"])
-    assert found.spread_known
+    assert found.is_spread_known
     assert called(found.techniques) == {"t0|a": "slower"}
     assert len(called(compare_runs(made(runs, spread=0.06), ["r5"], ["last"]).techniques)) == 0
 
@@ -168,7 +168,7 @@ def test_as_many_runs_as_advised_decide():
 
 def test_two_runs_alone_decide_no_small_shift_and_say_how_many_would():
     found = compare_runs(made({"a": {}, "b": {"technique": 0.85, "machine": 1.1}}), ["a"], ["b"])
-    assert not found.spread_known
+    assert not found.is_spread_known
     assert set(found.techniques["verdict"]) == set(found.machine["verdict"]) == {"undecided"}
     assert set(found.techniques["runs"]) == {3}
 

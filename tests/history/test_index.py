@@ -69,7 +69,7 @@ def test_a_history_holds_what_its_files_hold_in_the_order_in_which_they_were_mad
     assert kept.runs["number"].tolist() == [1, 2, 3]
     assert kept.runs["path"].tolist() == [file.path for file in files]
     assert texts(kept.observations)[list(own)].compare(texts(own)).empty
-    assert kept.remarks == ()
+    assert kept.irregularities == []
 
 
 def test_a_second_reading_opens_no_file_and_says_the_same(results, opened):
@@ -149,7 +149,7 @@ def test_a_file_that_says_no_machine_is_reported_also_where_one_is_named(results
     path.write_text(json.dumps(document))
     kept = load_history(results, machine=machine)
     assert len(kept.runs) == 2
-    (remark,) = kept.remarks
+    (remark,) = kept.irregularities
     assert "0001_run.json: does not follow schema version" in remark
 
 
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_one_remark_and_the_others_are_reported(re
     for _ in range(2):
         kept = load_history(results)
         assert len(kept.runs) == 3
-        (remark,) = kept.remarks
+        (remark,) = kept.irregularities
         assert remark.startswith(f"{results}/m/0004_bad.json: not complete JSON")
 
 
@@ -199,7 +199,7 @@ def test_a_file_that_cannot_be_opened_is_tried_again_and_does_not_write_the_inde
     kept = tmp_path / "cache" / "history"
     written = []
     for _ in range(2):
-        assert "0004_gone.json: cannot be read" in load_history(results).remarks[0]
+        assert "0004_gone.json: cannot be read" in load_history(results).irregularities[0]
         written.append({path: path.stat().st_mtime_ns for path in kept.rglob("*.arrow")})
     assert written[0] == written[1]
     save(measured(), results / "m" / "nowhere", taken=day(4))
@@ -285,7 +285,9 @@ def keep(folder, *numbers, trials=ONE, hours=lambda number: number, **fields):
 
 def loaded(folder):
     kept = load_history(folder)
-    return kept.runs["run"].str.rpartition("/")[2].tolist(), [each.replace(f"{folder}/", "") for each in kept.remarks]
+    return kept.runs["run"].str.rpartition("/")[2].tolist(), [
+        each.replace(f"{folder}/", "") for each in kept.irregularities
+    ]
 
 
 def test_a_plain_history_has_nothing_odd(tmp_path):
@@ -334,6 +336,7 @@ def test_a_single_run_with_a_wrong_clock_is_told_in_the_singular(tmp_path):
         {"a": {1: 1, 2: 2, 3: 3, 4: 99, 5: None, 6: 4}, "b": {1: 5}},
         {"a": {1: 1, 2: 2, 3: 99}, "b": {1: 5, 2: 6}},
         {"a": {1: None, 2: 3, 3: 1}, "b": {1: 2, 2: None}},
+        {"a": {1: 1, 2: 5, 3: 6, 4: 7, 5: 2, 6: 3}, "b": {1: 5, 2: 6}},
     ],
 )
 def test_every_reader_takes_the_same_run_for_the_newest(tmp_path, hours):
@@ -411,7 +414,7 @@ def load_beside_a_good_one(folder, data):
     (folder / "0001_strange.json").write_bytes(data)
     kept = load_history(folder)
     assert kept.runs["name"].iloc[-1] == "good"
-    texts = [*kept.remarks, *kept.runs["run"], *kept.observations["case"], *kept.runs["configuration"]]
+    texts = [*kept.irregularities, *kept.runs["run"], *kept.observations["case"], *kept.runs["configuration"]]
     assert all(text.isprintable() for text in texts)
     assert not kept.observations["log_s"].isna().any()
 
@@ -436,11 +439,11 @@ def test_names_that_are_no_text_or_no_number(tmp_path):
     save(GOOD, tmp_path / os.fsdecode(b"\xff.json"), taken="2026-01-03T00:00:00+00:00")
     kept = load_history(tmp_path)
     assert kept.runs["number"].tolist() == [0, 1, 0]
-    assert all(text.isprintable() for text in [*kept.runs["run"], *kept.remarks])
+    assert all(text.isprintable() for text in [*kept.runs["run"], *kept.irregularities])
 
 
 def test_a_link_to_what_never_ends_is_one_line(tmp_path):
     (tmp_path / "0001_strange.json").symlink_to("/dev/zero")
     save(GOOD, tmp_path / "0002_good.json")
-    (remark,) = load_history(tmp_path).remarks
+    (remark,) = load_history(tmp_path).irregularities
     assert "it is not a regular file" in remark

@@ -235,6 +235,16 @@ def test_benchmark_compare_puts_the_last_run_beside_this_one_without_a_warning(k
 
 
 @pytest.mark.slow
+def test_benchmark_compare_takes_a_storage_outside_the_project(project: Project, tmp_path: Path) -> None:
+    storage = f"--benchmark-storage={tmp_path / 'elsewhere'}"
+    for options in ([], ["--benchmark-compare"]):
+        result = project.run("--benchmark-save=quick", storage, *options)
+        assert result.ret == 0
+    result.stdout.fnmatch_lines_random(["*pace-quick[]] (*0001_quick)*", "*pace-quick[]] (NOW)*"])
+    assert "machine_info is different" not in result.stderr.str() + result.stdout.str()
+
+
+@pytest.mark.slow
 def test_benchmark_compare_says_in_words_what_changed_since(keeping: Project, saved: Path) -> None:
     older = json.loads(saved.read_text())
     older["machine_info"]["python_version"] = "3.0.1"

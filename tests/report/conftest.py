@@ -1,10 +1,9 @@
 """What the tests of the report share."""
 
 import pytest
-from pages import text
+from pages import text, write_report
 from runs import STORED, run, save
 
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 
 

@@ -14,8 +14,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
 
 from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.svg import Axis
 
 _DRAWING_PRECISION = 1e-3  # places stand in the file to a hundredth of a point
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -39,7 +41,7 @@ def lines(drawn: FigureWithData, place: int = 0) -> list[np.ndarray]:
 
 def texts(drawn: FigureWithData) -> list[str]:
     """Return what is written in a figure, below its title."""
-    return ["".join(each.itertext()) for each in ET.fromstring(drawn.inline()).findall(".//{*}text")][1:]
+    return ["".join(each.itertext()) for each in ET.fromstring(drawn.render().inline).findall(".//{*}text")][1:]
 
 
 def close(numbers: Iterable[float]) -> Any:
@@ -49,7 +51,7 @@ def close(numbers: Iterable[float]) -> Any:
 
 
 def _panel(drawn: FigureWithData, place: int) -> ET.Element:
-    groups = [each for each in ET.fromstring(drawn.inline()).iter() if each.get("data-part") == "panel"]
+    groups = [each for each in ET.fromstring(drawn.render().inline).iter() if each.get("data-part") == "panel"]
     return groups[place]
 
 
@@ -65,4 +67,14 @@ def _places(path: str) -> list[tuple[float, float]]:
 def _numbers(drawn: FigureWithData, place: int, points: Iterable[tuple[float, float]]) -> np.ndarray:
     """Turn places in the file back into what they stand for."""
     box = drawn.figure.boxes[place]
-    return np.array([box.values(*point) for point in points]).reshape(-1, 2)
+    values = [
+        (value_at(box.x_axis, (x - box.left) / box.width), value_at(box.y_axis, 1 - (y - box.top) / box.height))
+        for x, y in points
+    ]
+    return np.array(values).reshape(-1, 2)
+
+
+def value_at(axis: Axis, share: float) -> float:
+    """Return the value at a share of an axis: the inverse of `Axis.share`."""
+    within = min(max(share, 0.0), 1.0)
+    return float(brentq(lambda value: axis.share(value) - within, axis.low, axis.high, xtol=1e-15))

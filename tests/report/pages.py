@@ -1,8 +1,12 @@
 """A page as its reader has it."""
 
+from collections.abc import Sequence
 from html.parser import HTMLParser
+from pathlib import Path
 
-from accelbench.results import Result
+from accelbench.history.observations import History
+from accelbench.report.page import Certificates, publish_report
+from accelbench.results import Findings, Result
 from accelbench.schema.result import Run
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect", "circle", "line", "polyline"}
@@ -48,3 +52,14 @@ def between(said, first, last):
 def result_of(run: Run) -> Result:
     """Return a run as if it had been read from a file."""
     return Result(path="0001_a.json", name="a", number=1, taken=None, run=run)
+
+
+def write_report(
+    results: Result | Sequence[Result],
+    output: Path,
+    certificates: Certificates | None = None,
+    history: History | None = None,
+) -> Path:
+    """Write the report of a run, or of several, into a folder of their names, and return the page."""
+    runs = [results] if isinstance(results, Result) else results
+    return Path(publish_report([*map(Findings, runs)], output, certificates or {}, "", history)[0])

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from explanations import AMP, explained_run, explanation
 from golden import texts
-from pages import between, result_of, text
+from pages import between, result_of, text, write_report
 from runs import arm, effect, run, trial
 
 from accelbench.report.figures import draw
-from accelbench.report.page import write_report
 from accelbench.report.side_by_side import side_by_side
 from accelbench.results import Findings
 
@@ -90,7 +89,7 @@ def by_level(technique, levels, name):
 )
 def test_what_several_arms_show_together_names_them(technique, levels, kind):
     found = getattr(Findings(result_of(run(*(by_level(technique, levels, name) for name in ("one", "two"))))), kind)
-    assert [(each.held, each.options) for each in found] == [("one", ""), ("two", "")]
+    assert [each.held for each in found] == ["one", "two"]
 
 
 def test_what_holds_training_back_names_them():

@@ -8,12 +8,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import chromium, needs_chromium, visit
 from made_up import history, repeated, results
+from pages import write_report
 from playwright.sync_api import expect
 from runs import STORED, WHOLE_SUITE
 
 from accelbench.core import annotate, load_builtins
 from accelbench.report.certificate import render_certificate
-from accelbench.report.page import write_report
 from accelbench.results import effects, find_results, tabulate_arms
 from certificates import whole
 

@@ -1,9 +1,9 @@
 """What the machine can do at most stands on the page, and how near each arm came."""
 
 import pytest
+from pages import write_report
 from runs import arm, effect, run, save, trial
 
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 from accelbench.schema.result import Ceiling, Rate
 

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
+from pages import write_report
 from runs import arm, run, save, trial
 
 from accelbench.errors import BadInput
 from accelbench.report.certificate import describe_certificate, render_certificate, write_certificate_page
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 from accelbench.results.certificates import MachineCertificates, find_certificates
 from accelbench.schema.certificate import read_certificate

@@ -1,10 +1,9 @@
 """What is not believed, and what is doubtful, stands on the page with its sentence."""
 
 import pytest
-from pages import result_of
+from pages import result_of, write_report
 from runs import arm, effect, run, save, trial
 
-from accelbench.report.page import write_report
 from accelbench.report.statements import group_doubts
 from accelbench.results import Findings, find_results
 from accelbench.schema.reasons import reason

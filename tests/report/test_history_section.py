@@ -5,11 +5,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from made_up import history, results
-from pages import text
+from pages import text, write_report
 
 from accelbench.history.changes import find_changes
 from accelbench.report.history_section import draw_history, summarize_history
-from accelbench.report.page import write_report
 
 
 @pytest.fixture(scope="module")

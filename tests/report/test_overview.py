@@ -1,13 +1,13 @@
 """The picture on top of the page: every technique that was asked for has a row, also where it could not be measured."""
 
 import re
+from dataclasses import replace
 
-from pages import result_of, text
+from pages import result_of, text, write_report
 from runs import arm, effect, run, trial
 
 from accelbench.report.labels import Anchors
 from accelbench.report.overview import overview
-from accelbench.report.page import write_report
 from accelbench.results import Findings
 from accelbench.schema.reasons import reason
 
@@ -65,6 +65,12 @@ def test_a_row_has_every_effect_and_the_strongest_of_its_best_verdict():
         "amp on on net: 1.50× (1.40–1.60), faster",
         "amp on on small: 0.500× (0.400–0.600), slower",
     }
+
+
+def test_a_mark_names_its_case_as_the_rest_of_the_page_does():
+    own = replace(AMP, problem={"elements": 1_000_000}, fixed={"memory_format": "channels-last"})
+    (mark,) = groups(own)[0].rows[0].marks
+    assert mark.title.startswith("amp on on net (elements 1,000,000, memory-format channels-last): 1.50×")
 
 
 def test_a_technique_that_only_explains_has_no_row():

@@ -4,9 +4,9 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from pages import write_report
 from runs import arm, by_size, effect, memory, run, save, trial
 
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 
 
@@ -71,9 +71,15 @@ def test_time_by_size_names_both_arms(figures):
     assert {"threads 1", "threads 2", "elements (log)"} <= set(words(drawn["size-threads-add"]))
 
 
-def test_figures_of_one_name_do_not_overwrite_each_other(figures):
+def test_figures_of_tests_that_measure_the_same_are_named_after_them(figures):
     arms = batches()
     drawn = figures(trial(*arms), trial(*arms, id="benchmarks/test_other.py::test_other"))
+    assert set(drawn) == {"batch-size-net-test-amp", "batch-size-net-test-other"}
+
+
+def test_figures_of_one_name_do_not_overwrite_each_other(figures):
+    arms = batches()
+    drawn = figures(trial(*arms), trial(*arms, workload="Net", id="benchmarks/test_other.py::test_other"))
     assert set(drawn) == {"batch-size-net", "batch-size-net-2"}
 
 

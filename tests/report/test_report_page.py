@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from pages import Page, between, result_of, text
+from pages import Page, between, result_of, text, write_report
 from runs import STORED, arm, effect, run, save, trial
 
 from accelbench.errors import BadInput
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 from accelbench.schema.reasons import reason
 from accelbench.schema.result import Visit

@@ -4,11 +4,10 @@ import re
 from html import unescape
 
 import pytest
-from pages import result_of
+from pages import result_of, write_report
 from runs import arm, by_size, effect, run, trial
 
 from accelbench.report.labels import Anchors
-from accelbench.report.page import write_report
 from accelbench.report.sections import thresholds
 from accelbench.results import Findings
 

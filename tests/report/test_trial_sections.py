@@ -5,9 +5,9 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from pages import write_report
 from runs import arm, effect, run, save, trial
 
-from accelbench.report.page import write_report
 from accelbench.results import find_results
 from accelbench.schema.reasons import reason
 from accelbench.schema.result import Price, Visit, VisitEffect
@@ -62,6 +62,12 @@ def test_the_pairs_say_over_how_many_visits_the_interval_spans(section_of, in_in
     html = section_of(BASELINE, arm({"amp": "bf16"}, 0.01, effect=faster))
     assert f"<td>{words}</td>" in html.replace('<td class="number">', "<td>")
     assert "workers" not in text(html)
+
+
+@pytest.mark.parametrize(("blocks", "words"), [(1, "1 block"), (1200, "1,200 blocks")])
+def test_a_warm_up_counts_its_blocks(section_of, blocks, words):
+    warmed = replace(BASELINE, timing=replace(BASELINE.timing, warmup_blocks=blocks))
+    assert f">{words}</td>" in section_of(warmed, arm({"amp": "bf16"}, 0.01))
 
 
 def test_an_odd_visit_says_in_its_text_what_was_odd(section_of):

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 from explanations import explained_run, explanation
-from pages import Page, between, result_of, text
+from pages import Page, between, result_of, text, write_report
 
-from accelbench.report.page import write_report
 from accelbench.schema.result import Environment
 
 

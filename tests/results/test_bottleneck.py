@@ -7,7 +7,8 @@ import pytest
 from runs import arm, effect, run, save
 from runs import trial as trial_of
 
-from accelbench.results import Findings, bottlenecks, find_results
+from accelbench.results import Findings, find_results
+from accelbench.results.bottleneck import bottlenecks
 from accelbench.schema.result import ArmRecord
 
 trial = partial(trial_of, kinds={"ablation": "ablation"})

@@ -13,7 +13,7 @@ from runs import STORED, arm, effect, run, save, trial
 
 from accelbench.cli import main
 from accelbench.errors import UnreadableResult
-from accelbench.report.page import write_report
+from accelbench.report.page import publish_report
 from accelbench.results import Findings, find_results
 
 FUZZED = settings(max_examples=40, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
@@ -23,6 +23,11 @@ VALID = STORED.with_name("run_every_field.json").read_text()
 def with_ours(text):
     """Return a result file whose part of ours begins with this."""
     return VALID.replace('"accelbench": {', f'"accelbench": {{{text},', 1)
+
+
+def page_of(path, folder):
+    """Return the page of a result file, written into a folder."""
+    return Path(publish_report([Findings(find_results(path).results[0])], folder, {}, "", None)[0])
 
 
 def read_or_refused(path):
@@ -60,7 +65,7 @@ def test_strange_values_that_the_schema_allows_make_a_page(tmp_path_factory, doc
     path.write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("accelbench.report.page.render", lambda *_: [])  # figures take a second each
-        assert write_report(find_results(path).results[0], path.parent).is_file()
+        assert page_of(path, path.parent).is_file()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_names_from_a_file_are_never_paths(tmp_path):
         *measured, id=outside, module=outside, workload=outside, framework=outside, fixed={outside: outside}
     )
     path = save(run(hostile, machine=outside), tmp_path / "0001_a.json")
-    page = write_report(find_results(path).results[0], tmp_path / "in" / "reports")
+    page = page_of(path, tmp_path / "in" / "reports")
     written = {file.relative_to(tmp_path).parts[0] for file in tmp_path.rglob("*") if file.is_file()}
     assert written == {"in", "0001_a.json"}
     pictures = {"card.svg", "badge.svg"}
@@ -183,7 +188,7 @@ def spoiled(tmp_path_factory) -> Path:
     made["accelbench"]["environment"]["identity"]["cpu_model"] = text
     path = tmp_path_factory.mktemp("spoiled") / "0001_a.json"
     path.write_text(json.dumps(made))
-    return write_report(find_results(path).results[0], path.parent)
+    return page_of(path, path.parent)
 
 
 def test_markup_in_a_file_is_text_on_the_page(spoiled):

@@ -3,7 +3,8 @@
 import pytest
 from runs import arm, effect, run, save, trial
 
-from accelbench.results import find_results, level_sweeps, tabulate_arms
+from accelbench.results import find_results, tabulate_arms
+from accelbench.results.sweeps import level_sweeps
 
 
 @pytest.fixture

@@ -77,6 +77,16 @@ def test_a_newest_file_that_cannot_be_used_is_told_and_the_next_one_taken(tmp_pa
     assert [error.startswith("a/0003_bad.json: ") and words in error for error in unreadable] == [True]
 
 
+@pytest.mark.parametrize("name", ["a/0002_bad.json", "a/bad.json"])
+def test_a_file_that_may_be_newer_is_told_if_it_cannot_be_read(tmp_path, name):
+    save(SIMPLE, tmp_path / "a" / "0001_old.json", taken=day(1))
+    save(SIMPLE, tmp_path / "b" / "0001_new.json", taken=day(2))
+    (tmp_path / name).write_text("{")
+    found, (error,) = newest(tmp_path)
+    assert found == "b/0001_new.json"
+    assert error.startswith(f"{name}: not complete JSON")
+
+
 def test_a_file_that_does_not_say_when_it_was_made_stands_where_its_number_puts_it(tmp_path):
     save(SIMPLE, tmp_path / "a" / "0001_new.json", taken=day(3))
     save(SIMPLE, tmp_path / "b" / "0007_other.json", taken=day(2))

@@ -39,6 +39,7 @@ from accelbench.history.run_statistics import (
     robust_scale,
     variance_inflation,
 )
+from accelbench.schema.verdict import ratio_of
 
 MIN_SEGMENT = 5  # runs
 MARGIN = 0.01  # logarithm; smaller changes are not reported
@@ -55,7 +56,6 @@ _MIN_FREEDOM = 3.0  # degrees of freedom, after autocorrelation, from which the 
 _DRIFT_RUNS = 100  # over which a drift is reported
 _MIN_DRIFT_RUNS = 4 * MIN_SEGMENT  # below which a drift cannot be told from two steps
 _DRIFT_ROUNDS = 2  # alternate between the steps without the drift and the drift between these steps
-_MAX_LOG = 700.0  # logarithm beyond which a ratio exceeds floating point
 # Random walk
 _GAINS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)  # of exponential smoothing
 _SMOOTHING_START = 5  # values whose mean starts the smoothed level
@@ -193,13 +193,6 @@ def _find_boundaries(values: Values, min_autocorrelation: float = 0.0) -> list[B
         worst = max(doubtful, key=lambda boundary: boundary.p_value)
         places = _refine_places(values, [place for place in places if place != worst.at])
     return []
-
-
-def ratio_of(log: float) -> float:
-    """Return the ratio of a logarithm: 0 or infinity for an unbounded one, and a finite number for every other."""
-    if math.isinf(log):
-        return math.inf if log > 0 else 0.0
-    return math.exp(min(max(log, -_MAX_LOG), _MAX_LOG))
 
 
 def _propose_places(values: Values) -> list[int]:

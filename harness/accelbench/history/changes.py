@@ -27,7 +27,6 @@ from accelbench.history.change_points import (
     LevelShift,
     Segmentation,
     measure_level_shifts,
-    ratio_of,
     segment,
 )
 from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, split_times
@@ -35,6 +34,7 @@ from accelbench.history.epochs import differences_between
 from accelbench.history.observations import History, pivot
 from accelbench.history.run_statistics import adjust_p_values
 from accelbench.schema.environment_difference import name_cause, possible_causes, runs_to_separate, summarize
+from accelbench.schema.verdict import ratio_of
 
 Kind = Literal["machine", "workload", "technique"]
 Shape = Literal["level shift", "drift", "transient"]  # lasting changes first

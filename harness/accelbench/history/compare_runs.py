@@ -57,35 +57,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunComparison:
-    """What changed from one side to the other, as frames with a row per series.
-
-    Their columns are ``before``, ``after``, ``shift``, ``low``, ``high``, ``p``, ``verdict`` and ``runs``, which is
-    about how many runs a side would decide. Shifts are logarithms, above 0 where it is faster after. ``machine`` has
-    one row, or none where nothing is known of it: without times in common, or on one machine with few workloads.
-    ``workloads`` are indexed by framework and workload. ``techniques`` have one row per effect, with its description,
-    ``standing``, the name of its ``test`` where another one measures the same, and how the times of its baseline and
-    of itself shifted beyond the machine's part: ``baseline_shift`` and ``own_shift``. ``spread_known`` says whether
-    the spread between runs is known.
-    """
-
-    before: Side
-    after: Side
-    thresholds: Thresholds
-    spread_known: bool
-    machine: pd.DataFrame
-    workloads: pd.DataFrame
-    techniques: pd.DataFrame
-    remarks: tuple[str, ...]
-
-    @property
-    def moved(self) -> bool:
-        """Whether the sides are two machines."""
-        return self.before.machine != self.after.machine
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sides:
+class Sides:
     """Both sides of a comparison, and what counts as a change."""
 
     before: Side
@@ -93,12 +65,12 @@ class _Sides:
     thresholds: Thresholds
 
     @property
-    def spread_known(self) -> bool:
+    def is_spread_known(self) -> bool:
         """Whether the spread between runs is known on both sides."""
         return self.before.shows_spread and self.after.shows_spread
 
     @property
-    def moved(self) -> bool:
+    def are_two_machines(self) -> bool:
         """Whether the sides are two machines."""
         return self.before.machine != self.after.machine
 
@@ -132,7 +104,7 @@ class _Sides:
         and ``runs``: about how many on each side would decide what is undecided.
         """
         shifts = self.shifts(values)
-        if not self.spread_known:
+        if not self.is_spread_known:
             low, high = bounds()
             far = (low > math.log(FACTOR)) | (high < -math.log(FACTOR))
             verdict = np.where(far, _directions(shifts["shift"]), "undecided")
@@ -154,6 +126,24 @@ class _Sides:
         return judged.assign(runs=_runs_to_decide(judged, per_run, alpha, zones))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunComparison(Sides):
+    """What changed from one side to the other, as frames with a row per series.
+
+    Their columns are ``before``, ``after``, ``shift``, ``low``, ``high``, ``p``, ``verdict`` and ``runs``, which is
+    about how many runs a side would decide. Shifts are logarithms, above 0 where it is faster after. ``machine`` has
+    one row, or none where nothing is known of it: without times in common, or on one machine with few workloads.
+    ``workloads`` are indexed by framework and workload. ``techniques`` have one row per effect, with its description,
+    ``standing``, the name of its ``test`` where another one measures the same, and how the times of its baseline and
+    of itself shifted beyond the machine's part: ``baseline_shift`` and ``own_shift``.
+    """
+
+    machine: pd.DataFrame
+    workloads: pd.DataFrame
+    techniques: pd.DataFrame
+    remarks: tuple[str, ...]
+
+
 def compare_runs(
     history: History, before: Sequence[str], after: Sequence[str], thresholds: Thresholds | None = None
 ) -> RunComparison:
@@ -166,14 +156,13 @@ def compare_runs(
     observed = history.observations[history.observations["run"].isin(sides.runs)]
     all_times = pivot(observed, "log_s", [*_CASE, "baseline"], sides.runs)
     times = sides.on_both(all_times)
-    parts = split_times(times, min_workloads=1 if sides.moved else MIN_WORKLOADS)
+    parts = split_times(times, min_workloads=1 if sides.are_two_machines else MIN_WORKLOADS)
     beyond_machine = (times - parts.machine.fillna(0.0)).droplevel("baseline")
     machine = _compare_machine(parts, sides)
     return RunComparison(
         before=sides.before,
         after=sides.after,
         thresholds=sides.thresholds,
-        spread_known=sides.spread_known,
         machine=machine,
         workloads=_compare_workloads(parts, sides),
         techniques=_compare_techniques(observed, history.runs, beyond_machine, sides),
@@ -181,7 +170,7 @@ def compare_runs(
     )
 
 
-def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str], thresholds: Thresholds) -> _Sides:
+def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str], thresholds: Thresholds) -> Sides:
     """Return both sides of a comparison.
 
     The spread between runs is that around the mean of each side, and where a side has few runs also that around the
@@ -202,7 +191,7 @@ def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str],
         similar = [
             _similar_runs(facts, place, sizes[0], (side,)) for place, side in zip(places, (before, after), strict=True)
         ]
-    return _Sides(
+    return Sides(
         before=Side(runs=tuple(before), machine=places[0][0], similar=similar[0]),
         after=Side(runs=tuple(after), machine=places[1][0], similar=similar[1]),
         thresholds=thresholds,
@@ -231,7 +220,7 @@ def _similar_runs(
     return (*own, *(tuple(group.index) for _, group in groups))
 
 
-def _compare_machine(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
+def _compare_machine(parts: TimeParts, sides: Sides) -> pd.DataFrame:
     """Return by how much the machine became faster, as one row over everything it measured; no row if not known."""
     speeds = -parts.machine.to_frame("machine").T
     if parts.workloads.empty or sides.on_both(speeds).empty:
@@ -245,14 +234,14 @@ def _compare_machine(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
     return sides.compare(speeds, [sides.thresholds.margin], bounds)
 
 
-def _compare_workloads(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
+def _compare_workloads(parts: TimeParts, sides: Sides) -> pd.DataFrame:
     speeds = -_common_to_candidates(parts, sides)
     margins = [sides.thresholds.margin_of(workload=workload) for _, workload in speeds.index]
     unbounded = np.full(len(speeds), math.inf)
     return sides.compare(speeds, margins, lambda: (-unbounded, unbounded))
 
 
-def _common_to_candidates(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
+def _common_to_candidates(parts: TimeParts, sides: Sides) -> pd.DataFrame:
     """Return the workloads' parts, shifted by what their baselines and their candidates have in common.
 
     That is the smaller of both shifts, and 0 where they have different signs: a shift of only one of the two is a
@@ -266,7 +255,7 @@ def _common_to_candidates(parts: TimeParts, sides: _Sides) -> pd.DataFrame:
     return workloads
 
 
-def _compare_techniques(observed: pd.DataFrame, runs: pd.DataFrame, times: pd.DataFrame, sides: _Sides) -> pd.DataFrame:
+def _compare_techniques(observed: pd.DataFrame, runs: pd.DataFrame, times: pd.DataFrame, sides: Sides) -> pd.DataFrame:
     """Return one row per effect that both sides have, the largest decided shifts first.
 
     ``times`` are those of the cases beyond the machine's part.
@@ -300,7 +289,7 @@ def _judge_standings(found: pd.DataFrame, zones: Floats) -> list[str]:
     return ["flips" if flip else _STANDINGS[verdict] for flip, verdict in zip(flips, found["verdict"], strict=True)]
 
 
-def _describe_cases(observed: pd.DataFrame, times: pd.DataFrame, sides: _Sides) -> pd.DataFrame:
+def _describe_cases(observed: pd.DataFrame, times: pd.DataFrame, sides: Sides) -> pd.DataFrame:
     """Return what each case is, and how the times of its baseline and of itself shifted beyond the machine's."""
     texts = dict.fromkeys([*_CASE, *_DESCRIPTION], str)
     cases = observed.astype(texts).drop_duplicates(_CASE).set_index(_CASE)

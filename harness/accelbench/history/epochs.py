@@ -18,7 +18,6 @@ import pandas as pd
 
 from accelbench.results.arm_table import rows_of
 from accelbench.schema.environment_difference import (
-    VARIABLES,
     Difference,
     Facts,
     compare_environments,
@@ -26,6 +25,7 @@ from accelbench.schema.environment_difference import (
     describe_field,
     facts_of_row,
     identity_of,
+    is_same_configuration,
     summarize,
 )
 from accelbench.schema.safe_json import printable
@@ -126,23 +126,12 @@ def _stretch(epochs: list[Epoch], positions: range) -> list[int]:
 def _configuration_epoch(known: list[Facts], facts: Facts, latest: int) -> int:
     """Return the epoch to which a configuration belongs, the latest if possible, and record what it adds to it."""
     order = [latest, *range(len(known) - 1, -1, -1)] if known else []
-    epoch = next((place for place in order if _are_compatible(known[place], facts)), len(known))
+    fitting = (place for place in order if not (known[place] and facts) or is_same_configuration(known[place], facts))
+    epoch = next(fitting, len(known))
     if epoch == len(known):
         known.append({})
     known[epoch] |= facts
     return epoch
-
-
-def _are_compatible(known: Facts, facts: Facts) -> bool:
-    if not (known and facts):
-        return True
-    return _variables(known) == _variables(facts) and all(
-        known[key] == facts[key] for key in known.keys() & facts.keys()
-    )
-
-
-def _variables(facts: Facts) -> Facts:
-    return {key: value for key, value in facts.items() if key.startswith(VARIABLES)}
 
 
 def _label(run: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from accelbench.history.observations import (
     join_observations,
     observe_arms,
 )
-from accelbench.locations import Entry, ResultStore, open_store
-from accelbench.results.load import Result, believe_times, nothing_in, number_of, result_in
+from accelbench.locations import Entry, ResultStore, number_of, open_store
+from accelbench.results.load import Result, nothing_in, order_runs, result_in
 from accelbench.schema.result import SCHEMA_VERSION
 from accelbench.schema.result_json import NoResult, machine_in
 from accelbench.schema.safe_json import printable
@@ -98,7 +98,7 @@ class _Files:
 def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine: str = "") -> History:
     """Return the history in a file, in a folder and the folders below it, or at a URL that fsspec knows.
 
-    Each run occurs once, in the order in which the runs were made. A file that cannot be read becomes a remark.
+    Each run occurs once, in the order in which the runs were made. A file that cannot be read is left out.
     ``opened`` are results that were read before; their files are not read again. Where a ``machine`` is named, its runs
     alone are the history.
 
@@ -122,9 +122,8 @@ def load_history(location: Path | str, opened: Iterable[Result] = (), *, machine
         runs=runs[[*RUN_COLUMNS]],
         observations=_in_order_of_runs(current.observations, runs),
         unmeasured=_in_order_of_runs(current.unmeasured, runs),
-        remarks=tuple(map(printable, (*_remark_unreadable([*unreadable.values()]), *duplicates, *_remark_clock(runs)))),
-        unreadable=tuple(unreadable.values()),
-        unreadable_files=unreadable,
+        remarks=tuple(map(printable, (*duplicates, *_remark_clock(runs)))),
+        unreadable={storage.address(name): error for name, error in unreadable.items()},
         newer_unreadable=_newer_unreadable(runs, unreadable),
     )
 
@@ -247,18 +246,16 @@ def _without_duplicates(files: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def _in_order(files: pd.DataFrame) -> pd.DataFrame:
     """Return the runs in the order in which they were made, with unique names and ``clock_agrees``.
 
-    The clock orders the runs of different folders, as far as it can be believed: see `believe_times`.
+    The clock orders the runs of different folders, as far as it can be believed: see `order_runs`.
     """
     taken = files["taken"]
     folders = [file.rpartition("/")[0] for file in files["file"]]
     known = np.where(taken.isna(), np.nan, taken.astype("int64")).tolist()
-    believed, wrong = believe_times([*zip(folders, files["machine"], strict=True)], files["number"].tolist(), known)
-    times = pd.Series(believed, files.index, dtype=float)
+    machines = [*zip(folders, files["machine"], strict=True)]
+    places, wrong = order_runs(machines, files["number"].tolist(), files["file"].tolist(), known)
     clock_agrees = np.ones(len(files), dtype=bool)
     clock_agrees[wrong] = False
-    order = pd.DataFrame({"time": times.fillna(-np.inf), "number": files["number"], "file": files["file"]})
-    rows = order.sort_values(["time", "number", "file"]).index
-    runs = files.assign(clock_agrees=clock_agrees).loc[rows].reset_index(drop=True)
+    runs = files.assign(clock_agrees=clock_agrees).iloc[places].reset_index(drop=True)
     repeats = runs.groupby("run").cumcount()
     names = [f"{name} ({again + 1})" if again else name for name, again in zip(runs["run"], repeats, strict=True)]
     return runs.assign(run=names)
@@ -288,19 +285,12 @@ def _newer_unreadable(runs: pd.DataFrame, unreadable: Mapping[str, UnreadableRes
     folders = runs["file"].str.rpartition("/")[0]
     folder, highest = folders.iloc[-1], runs.loc[folders == folders.iloc[-1], "number"].max()
     numbered = {
-        number_of(PurePosixPath(name)): error
+        number_of(name): error
         for name, error in unreadable.items()
         if name.rpartition("/")[0] == folder and not isinstance(error, NoResult)
     }
     newest = max(numbered, default=0)
     return numbered[newest] if newest > highest and runs["number"].iloc[-1] else None
-
-
-def _remark_unreadable(unreadable: Sequence[UnreadableResult]) -> Iterator[str]:
-    if len(unreadable) == 1:
-        yield str(unreadable[0])
-    elif unreadable:
-        yield f"{plural(len(unreadable), 'file')} cannot be read, such as {unreadable[0]}"
 
 
 def _remark_clock(runs: pd.DataFrame) -> Iterator[str]:

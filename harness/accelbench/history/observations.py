@@ -28,7 +28,6 @@ Columns of the runs:
     settings        the run's own settings, as JSON
     size            the size of all observations of the run
     interrupted     whether the run was stopped before its end
-    schema          the schema version of its file; only where files were read
 
 ``unmeasured`` has one row per arm without a speed: ``run``, ``case``, the columns of an observation that describe the
 arm, ``outcome`` and ``reason``.
@@ -49,7 +48,9 @@ from pandas.api.types import union_categoricals
 from accelbench.errors import UnreadableResult
 from accelbench.results.arm_table import tabulate_arms
 from accelbench.results.load import Result
+from accelbench.schema.safe_json import printable
 from accelbench.text import format_levels, tell_apart
+from accelbench.units import plural
 
 _COPIED = (
     "trial", "module", "framework", "workload", "level", "against", "baseline", "unit", "verdict", "pairs", "workers",
@@ -81,18 +82,24 @@ KINDS = {
 class History:
     """Runs in the order in which they were made, and what was observed in them.
 
-    ``remarks`` are sentences on the quality of the files, including those that are ``unreadable`` and left out.
-    ``unreadable_files`` has why by the name of the file. ``newer_unreadable`` says why a run that is newer than the
-    last one, by its number, cannot be read.
+    ``remarks`` are sentences on the files of the runs. ``unreadable`` says why other files are left out, by their
+    addresses, and ``newer_unreadable`` why a run that is newer than the last one, by its number, cannot be read.
     """
 
     runs: pd.DataFrame
     observations: pd.DataFrame
     unmeasured: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*UNMEASURED_COLUMNS]))
     remarks: tuple[str, ...] = ()
-    unreadable: tuple[UnreadableResult, ...] = ()
-    unreadable_files: Mapping[str, UnreadableResult] = field(default_factory=dict)
+    unreadable: Mapping[str, UnreadableResult] = field(default_factory=dict)
     newer_unreadable: UnreadableResult | None = None
+
+    @property
+    def irregularities(self) -> list[str]:
+        """The remarks, after a sentence on the files that are unreadable."""
+        errors = [*map(str, self.unreadable.values())]
+        if len(errors) > 1:
+            errors = [f"{plural(len(errors), 'file')} cannot be read, such as {errors[0]}"]
+        return [*map(printable, errors), *self.remarks]
 
 
 def _run_name(result: Result) -> str:
@@ -108,13 +115,13 @@ def describe_runs(results: Sequence[Result]) -> pd.DataFrame:
     return runs.assign(taken=taken).astype({"number": int, "interrupted": bool})
 
 
-def observe(results: Sequence[Result], names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return one row per measured arm of every run, in the order given, under ``names`` or the runs' own names."""
-    return observe_arms(results, names)[0]
+def observe(results: Sequence[Result]) -> pd.DataFrame:
+    """Return one row per measured arm of every run, in the order given."""
+    return observe_arms(results)[0]
 
 
 def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the observations of runs, and a row for every arm of theirs without a speed."""
+    """Return the observations of runs, under ``names`` or their own, and a row for every arm without a speed."""
     arms = tabulate_arms(results, brief=True)
     if arms.empty:
         return join_observations([]), pd.DataFrame(columns=[*UNMEASURED_COLUMNS])

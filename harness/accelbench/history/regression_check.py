@@ -45,12 +45,12 @@ from accelbench.results.arm_table import rows_of
 from accelbench.schema.environment_difference import possible_causes, summarize
 from accelbench.schema.result import OUT_OF_REACH
 from accelbench.schema.safe_json import printable
+from accelbench.schema.verdict import ratio_of
 from accelbench.text import format_case, list_some
 
 Verdict = Literal["lost", "slower", "faster", "accepted", "undecided", "same"]  # in the order of a report
 WINDOW = 30  # runs that the newest are compared with: what drifted long ago does not count
 _MAX_RUNS_READ = 3 * WINDOW  # runs that are looked at, those of other configurations included
-_MAX_LOG = 700.0  # about where a float ends
 _MAX_NAMED = 4  # changes that an error message lists
 _CASE_COLUMNS = ("case", "trial", "technique", "level", "against", "workload", "framework", "problem", "fixed")
 
@@ -169,7 +169,7 @@ class RunRoles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Series:
+class _SpeedSeries:
     """Logarithms of speeds of shape ``(runs, subjects)``, larger for faster, and their own standard errors.
 
     ``accepted`` is the part of the logarithms that was added for accepted changes.
@@ -229,7 +229,7 @@ def check_regressions(
         path=str(runs["path"].iloc[-1]),
         findings=sorted(findings, key=_severity),
         compared_with=len(baseline) or len(runs) - 1,
-        remarks=[*history.remarks, *remarks, *left_out],
+        remarks=[*history.irregularities, *remarks, *left_out],
     )
 
 
@@ -301,7 +301,7 @@ def _tests_of(unmeasured: pd.DataFrame, observed: pd.DataFrame, newest: str) -> 
 
 def _effects(
     runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles], tests: Mapping[str, str]
-) -> _Series:
+) -> _SpeedSeries:
     """Return the logarithm of every speedup of the runs."""
     found = observed[observed["log_effect"].notna()]
     values = pivot(found, "log_effect", ["case"], runs["run"].tolist())
@@ -310,7 +310,7 @@ def _effects(
     subjects = [
         _subject_of_case(row, tests, roles_of(row["framework"]).changed) for row in rows_of(cases.loc[values.index])
     ]
-    return _Series(
+    return _SpeedSeries(
         subjects=subjects,
         values=values.to_numpy().T,
         errors=errors.to_numpy().T,
@@ -318,7 +318,7 @@ def _effects(
     )
 
 
-def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles]) -> list[_Series]:
+def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles]) -> list[_SpeedSeries]:
     """Return the machine's part of every run's speeds and those of the workloads, as series with separate spreads."""
     times = pivot(observed[observed["baseline"]], "log_s", [*WORKLOAD, "case", "baseline"], runs["run"].tolist())
     parts = split_times(times)
@@ -335,7 +335,7 @@ def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str]
     ]
     series = [([machine], -parts.machine.to_numpy()[:, None]), (workloads, -parts.workloads.to_numpy().T)]
     return [
-        _Series(subjects=subjects, values=values, roles=_stack_roles(subjects, len(runs), roles_of))
+        _SpeedSeries(subjects=subjects, values=values, roles=_stack_roles(subjects, len(runs), roles_of))
         for subjects, values in series
     ]
 
@@ -365,8 +365,8 @@ def _stack_roles(subjects: list[Subject], runs: int, roles_of: Callable[[str], R
 
 
 def _adjust(
-    series: Sequence[_Series], waivers: Sequence[Waiver], runs: list[str]
-) -> tuple[list[_Series], dict[Subject, str], list[str]]:
+    series: Sequence[_SpeedSeries], waivers: Sequence[Waiver], runs: list[str]
+) -> tuple[list[_SpeedSeries], dict[Subject, str], list[str]]:
     """Return the series as if accepted changes had always been there, why they were accepted, and remarks on waivers.
 
     The reasons are by subject, of those whose values were changed.
@@ -410,7 +410,7 @@ def _reasons_for(subject: Subject, waivers: Sequence[Waiver]) -> str:
     return "; ".join(dict.fromkeys(waiver.reason for waiver in waivers if waiver.covers(subject)))
 
 
-def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -> list[SubjectVerdict]:
+def _judge(series: Sequence[_SpeedSeries], runs: list[str], thresholds: Thresholds) -> list[SubjectVerdict]:
     if not series:
         return []
     measured = pd.concat([_measure(each) for each in series])
@@ -424,7 +424,7 @@ def _judge(series: Sequence[_Series], runs: list[str], thresholds: Thresholds) -
     ]
 
 
-def _measure(series: _Series) -> pd.DataFrame:
+def _measure(series: _SpeedSeries) -> pd.DataFrame:
     """Return the deviations of a series, and what was ``accepted`` since the last run that is compared with."""
     found = measure_deviations(series.values, series.roles, series.errors)
     if series.accepted is None:
@@ -455,17 +455,13 @@ def _finding(subject: Subject, found: Mapping[Any, Any], runs: list[str], thresh
         verdict = "same"
     return SubjectVerdict(
         subject=subject, verdict=verdict, margin=margin, p=p,
-        ratio=math.exp(shift), low=math.exp(shift - reach), high=_exp(shift + reach),
+        ratio=math.exp(shift), low=math.exp(shift - reach), high=ratio_of(shift + reach),
         before=math.exp(centre - accepted) if is_effect else math.nan,
         now=math.exp(centre + shift) if is_effect else math.nan, accepted_ratio=math.exp(accepted),
         since=runs[found["first"]], span=found["span"], runs=found["runs"], known_runs=found["known_runs"],
         visible=-math.expm1(-narrowest),
         more_runs=_more_runs(found, margin, level) if verdict == "undecided" else None,
     )  # fmt: skip
-
-
-def _exp(value: float) -> float:
-    return math.exp(value) if value < _MAX_LOG else math.inf
 
 
 def _more_runs(found: Mapping[Any, Any], margin: float, level: float) -> int | None:

@@ -6,15 +6,15 @@ import glob
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pandas as pd
 
 from accelbench.errors import BadInput
 from accelbench.history.index import load_history
 from accelbench.history.observations import History, describe_runs, observe
-from accelbench.locations import local_path
-from accelbench.results.load import Result, number_of
+from accelbench.locations import is_present, local_path, number_of
+from accelbench.results.load import Result
 from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 from accelbench.units import plural
@@ -27,14 +27,17 @@ _MAX_NAMED = 6  # runs or machines that an error message lists
 
 
 def load_known_runs(location: Path | str, *, required: bool) -> History:
-    """Return the history at a location, or an empty one where the folder does not exist and is not ``required``.
+    """Return the history at a location, or an empty one where there is none and it is not ``required``.
 
     Raises:
         BadInput: the location cannot be read, or holds no result.
     """
-    if required or Path(location).exists():
+    try:
         return load_history(location)
-    return empty_history()
+    except BadInput:
+        if required:
+            raise
+        return empty_history()
 
 
 def empty_history() -> History:
@@ -114,9 +117,8 @@ def _select_number(part: str, history: History) -> str:
 def _refuse_unreadable(part: str, history: History) -> None:
     """Raise why the run of a number or a name cannot be read, if its file is there."""
     number = int(part) if _NUMBER.fullmatch(part) else 0
-    for name, error in history.unreadable_files.items():
-        file = PurePosixPath(name)
-        if part in (file.stem, str(file.with_suffix(""))) or number_of(file) == number > 0:
+    for address, error in history.unreadable.items():
+        if f"/{address}".endswith(f"/{part}.json") or number_of(address) == number > 0:
             raise BadInput(f"{printable(part)}: its file cannot be used: {error}")
 
 
@@ -135,7 +137,7 @@ def _select_name(part: str, runs: pd.DataFrame) -> list[str]:
         found = runs.loc[each == part, "run"].tolist()
         if found:
             return found[-1:]
-    if not _is_pattern(part) or _exists(part):
+    if not _is_pattern(part) or is_present(part):
         return []
     fits = [any(fnmatchcase(name, part) for name in each) for each in zip(*names, strict=True)]
     return list(runs.loc[fits, "run"])
@@ -143,9 +145,9 @@ def _select_name(part: str, runs: pd.DataFrame) -> list[str]:
 
 def _select_files(part: str, history: History) -> tuple[History, list[str]]:
     matches = [part]
-    if _is_pattern(part) and not _exists(part):
+    if _is_pattern(part) and not is_present(part):
         matches = sorted(glob.glob(part, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
-    if not matches or not all(map(_exists, matches)):
+    if not matches or not all(map(is_present, matches)):
         raise BadInput(f"{printable(part)}: no such run or file; {_describe_known(history.runs)}; give {WAYS}")
     chosen: list[str] = []
     for path in matches:
@@ -191,14 +193,12 @@ def _join(history: History, found: History, names: dict[str, str]) -> History:
         chosen = more[more["run"].isin(list(names))]
         renamed = chosen.assign(run=chosen["run"].astype(str).replace(names))
         frames.append(pd.concat([before, renamed], ignore_index=True) if len(before) else renamed)
-    unreadable = {str(error): error for error in (*history.unreadable, *found.unreadable)}
     return History(
         runs=frames[0],
         observations=frames[1],
         unmeasured=history.unmeasured,
         remarks=tuple(dict.fromkeys((*history.remarks, *found.remarks))),
-        unreadable=tuple(unreadable.values()),
-        unreadable_files=history.unreadable_files,
+        unreadable={**history.unreadable, **found.unreadable},
     )
 
 
@@ -219,14 +219,6 @@ def _list_names(names: Iterable[str]) -> str:
 
 def _is_pattern(part: str) -> bool:
     return any(sign in part for sign in "*?[")
-
-
-def _exists(path: str) -> bool:
-    here = local_path(path)
-    try:
-        return here is None or here.exists()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
 
 
 def _absolute(path: str) -> str:

@@ -12,7 +12,7 @@ from accelbench import units
 from accelbench.errors import BadInput
 from accelbench.files import write_atomically
 from accelbench.report.figures.certificate import error_figure, format_effect_size, format_load, power_figure
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.machine import describe_machine, describe_readings, describe_setup
 from accelbench.report.render import Content, render_template
 from accelbench.report.tables import Table, plain_table
@@ -133,7 +133,7 @@ class Part:
     heading: str
     text: str
     table: Table
-    figures: list[FigureWithData] = field(default_factory=list)
+    figures: list[RenderedFigure] = field(default_factory=list)
 
 
 def write_certificate_page(certificate: Certificate, path: Path) -> Path:
@@ -216,7 +216,7 @@ def _more_work(certificate: Certificate) -> Part:
                 for group in group_by(different, "busy_processes", "effect_size", "work")
             ],
         ),
-        figures=[power_figure(certificate.comparisons), error_figure(different)] if different else [],
+        figures=[power_figure(certificate.comparisons).render(), error_figure(different).render()] if different else [],
     )
 
 

@@ -60,10 +60,7 @@ def _as_json(check: RegressionCheck, *, strict: bool) -> str:
 def _finding_for_json(finding: SubjectVerdict) -> dict[str, Any]:
     values = {**asdict(finding), "says": describe_finding(finding)}
     subject = values.pop("subject")
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in {**subject, **values}.items()
-    }
+    return {name: units.finite_or_none(value) for name, value in {**subject, **values}.items()}
 
 
 def _as_markdown(check: RegressionCheck) -> str:
@@ -137,8 +134,6 @@ def _describe_result(finding: SubjectVerdict) -> str:
     """Return what became of a subject, without a full stop."""
     if finding.verdict == "accepted":
         return f"accepted ({finding.accepted}): {_describe_changed(finding)}"
-    if finding.verdict == "lost":
-        return _describe_changed(finding)
     if finding.verdict == "undecided":
         ((_, why),) = _reasons([finding])
         return f"undecided: {why}"

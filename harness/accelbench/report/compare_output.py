@@ -17,7 +17,7 @@ from accelbench.history.compare_runs import FACTOR, MIN_RUNS, RunComparison, Sid
 from accelbench.history.epochs import differences_between
 from accelbench.history.observations import History
 from accelbench.history.run_statistics import MAX_RUNS
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.figures.shifts import DECIDED, draw_shifts, format_speedups
 from accelbench.report.render import render_template
 from accelbench.report.tables import Column, Table, read_number, read_text, tabulate
@@ -33,7 +33,8 @@ from accelbench.schema.environment_difference import (
     runs_to_separate,
 )
 from accelbench.schema.safe_json import printable
-from accelbench.text import format_case, format_table, join_names, list_some
+from accelbench.schema.verdict import ratio_of
+from accelbench.text import format_case, format_table, name_some
 
 _WIDTH = 120  # characters of a line of text
 _MAX_LOG = math.log(1e6)  # an interval that reaches beyond a million-fold is shown as unbounded
@@ -70,7 +71,7 @@ class ComparisonText:
     answers: list[tuple[str, str]]
     notes: list[str]
     tables: dict[str, Table]
-    figure: FigureWithData | None
+    figure: RenderedFigure | None
 
 
 def format_comparison(kind: str, comparison: RunComparison, history: History, *, every: bool = False) -> str:
@@ -83,15 +84,17 @@ def format_comparison(kind: str, comparison: RunComparison, history: History, *,
     if kind == "json":
         return json.dumps(_document(comparison, history, differences), indent=2) + "\n"
     sides = {"before": comparison.before, "after": comparison.after}
+    cause = "" if comparison.are_two_machines else _describe_cause(differences, _describe_commits(comparison, history))
+    figure = draw_shifts(comparison, _title(comparison)) if kind == "html" else None
     text = ComparisonText(
         title="What changed: the machine, a workload or a technique?",
         sides=[(name, _describe_side(side, _runs_of(side, history))) for name, side in sides.items()],
         environment=group_by_kind(differences),
-        cause="" if comparison.moved else _describe_cause(differences, _describe_commits(comparison, history)),
+        cause=cause,
         answers=list(_answers(comparison)),
         notes=[*explain_comparison(comparison), *(f"{remark}." for remark in comparison.remarks)],
         tables=_tabulate_shifts(comparison, decided_only=kind != "html" and not every),
-        figure=draw_shifts(comparison, _title(comparison)) if kind == "html" else None,
+        figure=figure.render() if figure else None,
     )
     if kind == "text":
         return "\n".join(_lines(text)) + "\n"
@@ -126,7 +129,7 @@ def _document(comparison: RunComparison, history: History, differences: Sequence
         },
         "false_discovery_rate": comparison.thresholds.false_discovery_rate,
         "margin": comparison.thresholds.margin,
-        "spread_known": comparison.spread_known,
+        "spread_known": comparison.is_spread_known,
         "machine": next(map(_shift_for_json, rows_of(comparison.machine)), None),
         "workloads": [_shift_for_json(row) for row in rows_of(comparison.workloads.reset_index())],
         "techniques": [_shift_for_json(row, effects=True) for row in rows_of(comparison.techniques)],
@@ -141,20 +144,12 @@ def _side_for_json(side: Side, history: History) -> dict[str, Any]:
 def _shift_for_json(row: Row, *, effects: bool = False) -> dict[str, Any]:
     """Return a shift as ratios, above 1 where it is faster after; null where there is none."""
     ratios = {
-        name: _ratio_for_json(row[column])
+        name: None if row[column] is None else units.finite_or_none(ratio_of(row[column]))
         for column, name in _LOGARITHMS.items()
         if column in row and (effects or column not in ("before", "after"))
     }
     texts = {name: row[name] for name in _TEXTS if name in row}
-    return {**texts, **ratios, "p": row["p"], "runs_to_decide": _finite(row["runs"])}
-
-
-def _ratio_for_json(logarithm: float | None) -> float | None:
-    return None if logarithm is None or logarithm > math.log(1e300) else _finite(math.exp(logarithm))
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
+    return {**texts, **ratios, "p": row["p"], "runs_to_decide": units.finite_or_none(row["runs"])}
 
 
 def _runs_of(side: Side, history: History) -> pd.DataFrame:
@@ -195,7 +190,7 @@ def _describe_commits(comparison: RunComparison, history: History) -> str:
     if not all(sides) or set(sides[0]) == set(sides[1]):
         return ""
     noun = "commit" if len(sides[0]) == len(sides[1]) == 1 else "commits"
-    before, after = (_list_commits(side) for side in sides)
+    before, after = (name_some(side, _MAX_NAMED) for side in sides)
     return f"{noun} {before} → {after}"
 
 
@@ -206,10 +201,6 @@ def _commits_of(runs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(named)) if len(named) == len(found) else []
 
 
-def _list_commits(commits: Sequence[str]) -> str:
-    return join_names(commits) if len(commits) <= _MAX_NAMED else list_some(commits, _MAX_NAMED)
-
-
 def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
     for row in rows_of(comparison.machine):
         yield "machine", f"{_format_shift(row)}, {row['verdict']}{_to_decide(row, '; {} would decide')}"
@@ -217,7 +208,7 @@ def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:
         yield "workloads", _count_verdicts(comparison.workloads)
     if len(comparison.techniques):
         yield "techniques", _count_verdicts(comparison.techniques)
-    if comparison.moved and len(comparison.techniques):
+    if comparison.are_two_machines and len(comparison.techniques):
         yield "effects", _count_standings(comparison)
 
 
@@ -243,8 +234,8 @@ def _summarize_times(comparison: RunComparison) -> str:
 def _summarize_techniques(comparison: RunComparison) -> str:
     if comparison.techniques.empty:
         return ""
-    moved = comparison.moved
-    counts = _count_standings(comparison) if moved else format_verdict_counts(comparison.techniques["verdict"])
+    verdicts = comparison.techniques["verdict"]
+    counts = _count_standings(comparison) if comparison.are_two_machines else format_verdict_counts(verdicts)
     first = next(iter(rows_of(comparison.techniques)))
     named = f"; furthest, {first['level']} on {first['workload']}: {format_speedups(first)}"
     furthest = named if first["verdict"] in DECIDED else ""
@@ -254,7 +245,7 @@ def _summarize_techniques(comparison: RunComparison) -> str:
 def _title(comparison: RunComparison) -> str:
     """Return the title of the figure."""
     summary = summarize_comparison(comparison)
-    if comparison.moved:
+    if comparison.are_two_machines:
         return f"{comparison.before.machine} → {comparison.after.machine}: {summary}"
     return summary[0].upper() + summary[1:]
 
@@ -283,12 +274,12 @@ def explain_comparison(comparison: RunComparison) -> Iterator[str]:
         f"{units.percent(rate)} are expected to be wrong. What lies within "
         f"{units.percent(comparison.thresholds.margin)} is the same."
     )
-    if comparison.moved and len(comparison.techniques):
+    if comparison.are_two_machines and len(comparison.techniques):
         yield (
             "An effect grows where its speedup is larger after, shrinks where it is smaller, carries over where it is "
             "the same, and flips where the technique is faster on one machine and slower on the other."
         )
-    if not comparison.spread_known:
+    if not comparison.is_spread_known:
         yield (
             "It is not known how much unchanged runs differ here, so only shifts beyond a factor of "
             f"{units.significant(FACTOR, 2)} are decided, and intervals hold for these very runs alone. Give "
@@ -312,7 +303,7 @@ def _tabulate_shifts(comparison: RunComparison, *, decided_only: bool) -> dict[s
     """Return the tables that have rows, by heading; between two machines, effects show how they carry over."""
     workloads = rows_of(comparison.workloads.reset_index())
     workloads.sort(key=lambda row: abs(row["shift"]) if row["verdict"] in DECIDED else -1, reverse=True)
-    found = _CARRIES_OVER if comparison.moved else _VERDICT
+    found = _CARRIES_OVER if comparison.are_two_machines else _VERDICT
     shown = {
         "Techniques": (rows_of(comparison.techniques), [*_EFFECT, _SHIFT, found, *_SPEEDS, _TO_DECIDE]),
         "Workloads": (workloads, [*_WORKLOAD, _SHIFT, _VERDICT, _TO_DECIDE]),

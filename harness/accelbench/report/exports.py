@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from importlib.metadata import version
 from io import BytesIO
@@ -16,6 +15,7 @@ from accelbench.results import Findings
 from accelbench.results.arm_table import Row
 from accelbench.schema.result import SCHEMA_VERSION
 from accelbench.text import format_levels
+from accelbench.units import finite_or_none
 
 # What a spreadsheet takes for the start of a formula, also in full width (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -62,10 +62,9 @@ def export_effects(runs: Sequence[Findings]) -> pd.DataFrame:
 
 def _plain(row: Row) -> Row:
     """Return an effect with text for what is structured, and without bounds that are infinite."""
-    bounds = {name: row[name] for name in ("high", "step_high")}
     return {
         **row,
-        **{name: None if bound is None or math.isinf(bound) else bound for name, bound in bounds.items()},
+        **{name: finite_or_none(row[name]) for name in ("high", "step_high")},
         "technique": row["switched"],
         "problem": format_levels(row["problem"], str),
         "fixed": format_levels(row["fixed"], str),

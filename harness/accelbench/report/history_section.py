@@ -73,7 +73,7 @@ def summarize_history(history: History, *, draw: bool = True) -> HistorySection 
         rows=[list(row.values()) for row in table],
         counted_changes=_count_changes(changes),
         turns=[_describe_epoch_change(change, history) for change in reversed(epochs)],
-        remarks=list(history.remarks[:_MAX_SENTENCES]),
+        remarks=history.irregularities[:_MAX_SENTENCES],
         figures=recall("history", list[RenderedFigure], inputs, figures) if draw else [],
     )
 

@@ -7,23 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from accelbench import units
 from accelbench.schema.reasons import describe, group
-from accelbench.schema.result import ArmRecord, Environment, Identity, Run
-from accelbench.text import join_names
+from accelbench.schema.result import ArmRecord, Environment, Identity, Run, rank_spending
+from accelbench.text import FRAMEWORK_NAMES, join_names
 
 Facts = list[tuple[str, str]]
-_HEADINGS = {
+_HEADINGS = FRAMEWORK_NAMES | {
     "": "System",
     "cpu": "Processor",
-    "cupy": "CuPy",
     "env": "Environment variables",
     "keras": "Keras",
     "memory": "Memory",
     "numba": "Numba",
     "numexpr": "NumExpr",
-    "numpy": "NumPy",
     "pillow": "Pillow",
-    "tensorflow": "TensorFlow",
-    "torch": "PyTorch",
 }
 _LONGEST = 4  # kinds of time that a sentence names
 
@@ -84,16 +80,19 @@ def describe_time(run: Run) -> str:
     """Return how long a run took and what took most of that time; empty where the file does not record it."""
     if not run.spent_s:
         return ""
-    most = ", ".join(f"{kind} {said.rpartition(', ')[2]}" for kind, said in _shares(run.spent_s)[:_LONGEST])
+    most = ", ".join(f"{kind} {units.percent(share)}" for kind, _, share in rank_spending(run.spent_s)[:_LONGEST])
     return f"The run took {units.minutes(sum(run.spent_s.values()))}: {most}"
 
 
 def describe_configuration(run: Run) -> list[tuple[str, Facts]]:
     """Return the configuration by component, the run's settings, the last readings and where the time went."""
+    went = [
+        (kind, f"{units.minutes(spent)}, {units.percent(share)}") for kind, spent, share in rank_spending(run.spent_s)
+    ]
     last = (
         ("Settings of the run", _facts(run.settings.items())),
         ("Readings at the end", describe_readings(run.environment)),
-        ("Where the time went", _shares(run.spent_s)),
+        ("Where the time went", went),
     )
     return [*describe_setup(run.environment), *((heading, facts) for heading, facts in last if facts)]
 
@@ -125,13 +124,6 @@ def describe_ceilings(run: Run) -> list[tuple[str, Facts]]:
         for each in run.ceilings
     ]
     return [("Ceilings: the fastest seen here", facts)] if facts else []
-
-
-def _shares(spent_s: Mapping[str, float]) -> Facts:
-    """Return where the time of a run went, the largest part first."""
-    total_s = sum(spent_s.values()) or 1.0
-    ordered = sorted(spent_s.items(), key=lambda item: item[1], reverse=True)
-    return [(kind, f"{units.minutes(spent)}, {units.percent(spent / total_s)}") for kind, spent in ordered]
 
 
 def _facts(items: Iterable[tuple[str, object]], *, measured: bool = False) -> Facts:

@@ -10,7 +10,7 @@ from accelbench import units
 from accelbench.report.labels import Anchors
 from accelbench.report.sparklines import WIDTH, Scale
 from accelbench.report.verdicts import GLYPHS
-from accelbench.results.arm_table import Row, group_by_technique
+from accelbench.results.arm_table import Row, group_by_technique, label_case
 from accelbench.schema.result import GROUPS, PYTHON_LOOPS, SEVERAL
 from accelbench.text import format_place
 
@@ -173,16 +173,11 @@ def _marks(effects: Sequence[Row], axis: Scale) -> list[EffectMark]:
                 interval=f"M{low} {y:g}H{high}",
                 point=f"M{x} {y:g}{arrow or 'h0'}",
                 kind="beyond" if arrow else "point",
-                title=f"{row['level']} on {format_place(row['workload'], _settings_of(row))}: "
+                title=f"{row['level']} on {format_place(row['workload'], label_case(row))}: "
                 f"{units.ratio(row['speedup'], row['low'], row['high'])}, {row['verdict']}",
             )
         )
     return marks
-
-
-def _settings_of(row: Row) -> str:
-    options = (f"{name} {value}" for name, value in {**row["problem"], **row["fixed"]}.items())
-    return ", ".join(filter(None, (*options, row["test_name"])))
 
 
 def _columns(groups: list[TechniqueGroup]) -> list[list[TechniqueGroup]]:

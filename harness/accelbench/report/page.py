@@ -14,7 +14,7 @@ from accelbench.report.card import badge, card, has_card
 from accelbench.report.certificate import CertificateSummary, summarize_certificate
 from accelbench.report.exports import as_parquet, export_effects, format_csv
 from accelbench.report.figures import render
-from accelbench.report.figures.drawing import FigureWithData, RenderedFigure
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.labels import Anchors, describe_caches, format_taken, unique_labels
 from accelbench.report.machine import (
     describe_card,
@@ -116,31 +116,15 @@ _LONGEST_NAME = 100  # characters of the names of several runs
 Certificates = Mapping[str, MachineCertificates]  # by machine
 
 
-def write_report(
-    results: Result | Sequence[Result],
-    output: Path,
-    certificates: Certificates | None = None,
-    title: str = "",
-    history: History | None = None,
-) -> Path:
-    """Write the report of a run, or of several, into a folder of their names, and return the page.
+def publish_report(
+    runs: Sequence[Findings], output: Path | str, certificates: Certificates, title: str, history: History | None
+) -> tuple[str, Published]:
+    """Write the report of runs below a folder or a URL; return the address of its page and what was written.
 
     ``history`` is that of other runs. Of one run it adds what changed over time; several runs are compared with the
     first, and the history shows how much unchanged runs differ. Beside ``index.html`` and the figures stand
     ``summary.md``, the effects as ``effects.csv`` and ``effects.parquet``, and the first run's card and badge, which
     a README can show.
-
-    Raises:
-        BadInput: the folder cannot be written.
-    """
-    results = [results] if isinstance(results, Result) else results
-    return Path(publish_report([*map(Findings, results)], output, certificates or {}, title, history)[0])
-
-
-def publish_report(
-    runs: Sequence[Findings], output: Path | str, certificates: Certificates, title: str, history: History | None
-) -> tuple[str, Published]:
-    """Write a report as `write_report` does, below a folder or a URL; return the page's address and what was written.
 
     Raises:
         BadInput: it cannot be written.
@@ -196,7 +180,7 @@ def _around(
     return None, summarize_history(history, draw=draw)
 
 
-def _figures(page: Content) -> Iterator[FigureWithData | RenderedFigure]:
+def _figures(page: Content) -> Iterator[RenderedFigure]:
     for part in page["runs"]:
         yield from part["figures"]
         yield from part["why"].figures if part["why"] else ()
@@ -209,7 +193,7 @@ def report_as_text(
 ) -> str:
     """Return what a report holds as one text, of the kind "markdown" or "csv".
 
-    Only Markdown uses ``history``, as `write_report` does.
+    Only Markdown uses ``history``, as `publish_report` does.
     """
     if kind == "csv":
         return format_csv(export_effects(runs))

@@ -27,7 +27,7 @@ from accelbench.report.tables import tabulate_effects, tabulate_trial
 from accelbench.report.verdicts import count_comparisons
 from accelbench.results import Findings, LevelSweep, SizeSweep
 from accelbench.results.arm_table import Row, group_by_technique, label_case
-from accelbench.schema.result import Effect, Run, TrialRecord
+from accelbench.schema.result import Effect, Run, TrialRecord, rank_spending
 from accelbench.text import cross, format_levels, format_place, format_test_id, hyphenate, name_tests
 
 _BEST = 3  # techniques that pay on a workload; all of its effects stand in its trials
@@ -221,11 +221,11 @@ def _rank(effect: Effect) -> tuple[int, float]:
 
 def _around(trial: TrialRecord, run: Run) -> Iterator[tuple[str, str]]:
     """Yield what the trial was measured with, how long that took, and what the machine did meanwhile."""
-    spent = sorted(trial.spent_s.items(), key=lambda item: item[1], reverse=True)
+    spent = [f"{kind} {units.seconds(spent_s)}" for kind, spent_s, _ in rank_spending(trial.spent_s)]
     seen = sorted(trial.disturbance.items())
     yield "measured with", ", ".join(_software(trial.framework, run.environment.configuration))
     yield "measuring took", units.seconds(trial.span_s)
-    yield "the time went to", ", ".join(f"{kind} {units.seconds(spent_s)}" for kind, spent_s in spent)
+    yield "the time went to", ", ".join(spent)
     yield "meanwhile", ", ".join(f"{units.without_unit(name)} {units.with_unit(name, value)}" for name, value in seen)
 
 

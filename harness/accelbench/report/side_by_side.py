@@ -16,7 +16,7 @@ from accelbench.history.observations import History
 from accelbench.history.policy import read_thresholds
 from accelbench.history.select_runs import add_results, empty_history
 from accelbench.report.compare_output import STANDINGS, explain_comparison, summarize_comparison
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.figures.shifts import draw_shifts
 from accelbench.report.labels import Anchors, format_taken, unique_labels
 from accelbench.report.machine import describe_machine
@@ -128,7 +128,7 @@ class SideBySide:
     agreement: list[str]
     notes: list[str]
     effects: list[EffectInRuns]
-    figures: list[FigureWithData]
+    figures: list[RenderedFigure]
 
 
 def side_by_side(runs: Sequence[Findings], known: History | None = None) -> SideBySide:
@@ -160,7 +160,7 @@ def side_by_side(runs: Sequence[Findings], known: History | None = None) -> Side
         notes=list(dict.fromkeys(note for each in comparisons.values() for note in explain_comparison(each))),
         agreement=list(_count_agreement(effects)),
         effects=effects,
-        figures=[replace(each, name=f"shifts-{run + 1}") for run, each in figures.items() if each],
+        figures=[replace(each.render(), name=f"shifts-{run + 1}") for run, each in figures.items() if each],
     )
 
 

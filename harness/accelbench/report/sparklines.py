@@ -12,7 +12,7 @@ from statistics import median
 
 from accelbench import units
 from accelbench.schema.result import ArmRecord, Effect, Timing, TrialRecord, Visit, VisitEffect
-from accelbench.schema.verdict import noise_zone
+from accelbench.schema.verdict import FURTHEST, log_ratio, noise_zone
 from accelbench.text import format_levels
 
 _LOGARITHMIC_FROM = 5  # times from one end to the other
@@ -62,7 +62,6 @@ class Scale:
 
 WIDTH, HEIGHT = 600, 60  # units of a drawing, as in the viewBox of its template; stretched to the room that there is
 _MOST_POINTS = 40  # of a course in time, as many as a run keeps
-_FURTHEST = 50.0  # the log of a ratio beyond which nobody measured one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +97,7 @@ def arm_strips(trial: TrialRecord, noise: float) -> list[ArmStrips]:
     timed = [(arm, arm.timing) for arm in trial.arms if arm.timing and arm.timing.quantiles_s]
     if not timed:
         return []
-    usual = [_quantile(timing, share) for _, timing in timed for share in (0.05, 0.95)]
+    usual = [timing.quantile(share) for _, timing in timed for share in (0.05, 0.95)]
     axis = Scale.over(usual, WIDTH)
     return [_of_arm(arm, timing, axis, noise, trial.visits) for arm, timing in timed]
 
@@ -116,7 +115,7 @@ def _of_arm(arm: ArmRecord, timing: Timing, axis: Scale, noise: float, all_visit
 
 def samples(timing: Timing, axis: Scale) -> Strip:
     """Draw the distribution of samples: the middle half as a box, 5 to 95 % as a line, each quantile as a tick."""
-    five, q1, middle, q3, most = (_quantile(timing, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95))
+    five, q1, middle, q3, most = (timing.quantile(share) for share in (0.05, 0.25, 0.5, 0.75, 0.95))
     ticks = (axis.at(value) for value in timing.quantiles_s if axis.holds(value))
     left, right = axis.at(q1), axis.at(q3)
     halves = f"{units.seconds(q1)} to {units.seconds(q3)}"
@@ -233,12 +232,6 @@ def warmup(timing: Timing) -> Strip:
     )
 
 
-def _quantile(timing: Timing, share: float) -> float:
-    """Return the nearest of the evenly spaced quantiles in the file."""
-    ordered = sorted(timing.quantiles_s)
-    return ordered[round(share * (len(ordered) - 1))]
-
-
 def _thin(values: Sequence[float]) -> Sequence[float]:
     return values[:: math.ceil(len(values) / _MOST_POINTS)]
 
@@ -254,7 +247,7 @@ def _down(axis: Scale, value: float) -> int:
 
 def _ends(effect: Effect) -> list[float]:
     """Return the logs of an interval's ends, without those that are open."""
-    return [value for value in (_log(effect.low), _log(effect.upper)) if abs(value) < _FURTHEST]
+    return [value for value in (_log(effect.low), _log(effect.upper)) if abs(value) < FURTHEST]
 
 
 def _ground(axis: Scale, effect: Effect, zone: float) -> list[tuple[str, str]]:
@@ -271,8 +264,8 @@ def _band(axis: Scale, low: float, high: float) -> str:
 
 
 def _log(ratio: float) -> float:
-    return _near(math.log(ratio)) if ratio > 0 else -_FURTHEST
+    return _near(log_ratio(ratio))
 
 
 def _near(value: float) -> float:
-    return min(max(value, -_FURTHEST), _FURTHEST)
+    return min(max(value, -FURTHEST), FURTHEST)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelbench import price, units
-from accelbench.certainty import LONGEST_S, rank, times_the_pairs, what_would_decide
+from accelbench.certainty import budget_of, noise_of, rank, times_the_pairs, what_would_decide
 from accelbench.results.arm_table import Row, group_by_technique, label_case
-from accelbench.results.tradeoffs import break_even, noise_of
+from accelbench.results.tradeoffs import break_even
+from accelbench.run_summary import HEADINGS
 from accelbench.schema.reasons import Reason, describe, kind_of
 from accelbench.schema.result import PYTHON_LOOPS, Run
 from accelbench.schema.verdict import possible_verdicts
-from accelbench.text import format_baseline, format_place, join_names
+from accelbench.text import format_baseline, format_place, join_names, name_some
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def format_own_level(row: Row) -> str:
 def list_names(names: Sequence[str], most: int = 2) -> str:
     """Return the first few names as a sentence lists them, and how many more there are."""
     names = list(dict.fromkeys(names))
-    return join_names(names if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} more"])
+    return name_some(names, most + (len(names) == most + 1))  # a name takes no more room than "1 more"
 
 
 def _case_levels(row: Row) -> Row:
@@ -167,12 +168,8 @@ class Circumstances:
 
 def circumstances(run: Run) -> Circumstances:
     """Return the conditions of a run, from its settings and its trials."""
-    budget_s = run.settings.get("budget_s")
-    return Circumstances(
-        noise=noise_of(run),
-        budget_s=float(budget_s) if isinstance(budget_s, int | float) and 0 < budget_s < LONGEST_S else None,
-        remarks={trial.id: trial.remarks for trial in run.trials},
-    )
+    remarks = {trial.id: trial.remarks for trial in run.trials}
+    return Circumstances(noise=noise_of(run), budget_s=budget_of(run), remarks=remarks)
 
 
 def describe_open_verdict(row: Row, place: str, noise: float) -> str:
@@ -211,12 +208,6 @@ def _what_would_decide(row: Row, around: Circumstances) -> str:
     )
 
 
-_HEADINGS = {  # a technique stands under the first of these verdicts that it has
-    "faster": "What pays",
-    "slower": "What slows down",
-    "same": "What makes no difference",
-    "undecided": "What is undecided, and what would decide it",
-}
 _FIRST = 6  # statements of one verdict, before one asks for more
 _REACH = {"faster": "pays on", "slower": "slower on", "same": "no difference on", "undecided": "undecided on"}
 _OTHER_VERDICTS = {"slower": "Slower on", "same": "No difference on", "undecided": "Undecided on"}
@@ -291,7 +282,7 @@ def state_findings(effects: Sequence[Row], around: Circumstances) -> list[Verdic
             effects=[row for row, each in stated if each.verdict == verdict],
             mixed=[each for _, each in stated if each.slows and verdict == "slower"],
         )
-        for verdict, heading in _HEADINGS.items()
+        for verdict, heading in HEADINGS.items()
     ]
 
 
@@ -340,7 +331,7 @@ def _rank(row: Row, around: Circumstances) -> tuple[bool, float]:
 
 def _state(rows: Sequence[Row], around: Circumstances) -> tuple[Row, Statement]:
     """Return a technique's surest effect, and the statement on the technique."""
-    verdict = next(verdict for verdict in _HEADINGS if any(row["verdict"] == verdict for row in rows))
+    verdict = next(verdict for verdict in HEADINGS if any(row["verdict"] == verdict for row in rows))
     chosen = _surest_first([row for row in rows if row["verdict"] == verdict], around)[0]
     places = Places.of(rows)
     place = places.name(chosen)

@@ -176,7 +176,7 @@ def _energy(row: Row) -> str:
 def _warmup(row: Row) -> str:
     if row["warmup_blocks"] is None:
         return ""
-    return f"{row['warmup_blocks']} blocks{'' if row['warmup_settled'] else ', not settled'}"
+    return units.plural(row["warmup_blocks"], "block") + ("" if row["warmup_settled"] else ", not settled")
 
 
 def _blocks(row: Row) -> str:
@@ -192,8 +192,8 @@ def _pairs(row: Row) -> str:
 def _over_what(row: Row) -> Iterator[str]:
     """Yield over how many visits an interval spans, or over how many workers and builds where there were no visits."""
     if row["visits"]:
-        left_out = f" of {row['visits']}" if row["workers"] < row["visits"] else ""
-        yield f"{row['workers']}{left_out} visit{'' if row['visits'] == 1 else 's'}"
+        visits = units.plural(row["visits"], "visit")
+        yield f"{row['workers']} of {visits}" if row["workers"] < row["visits"] else visits
     else:
         yield from (f"{row[several]} {several}" for several in ("workers", "builds") if row[several] > 1)
 

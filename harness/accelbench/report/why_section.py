@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from accelbench.explained_run import (
     state_effect,
     write_paragraph,
 )
-from accelbench.report.figures.drawing import FigureWithData
+from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.figures.predictions import draw_predictions
 from accelbench.report.labels import Anchors, slug
 from accelbench.report.tables import Column, Table, plain_table, read_number, read_text, tabulate
@@ -29,7 +28,7 @@ from accelbench.results import Findings
 from accelbench.schema.environment_difference import compare_environments, facts_of_run, possible_causes, summarize
 from accelbench.schema.run_explanation import RunExplanation, list_predictions, list_reasons
 from accelbench.text import cross, format_levels
-from accelbench.units import percent, plural, ratio
+from accelbench.units import finite_or_none, percent, plural, ratio
 
 _FIRST = 6  # reasons that are listed at once; the others are folded
 _COLUMNS = [
@@ -70,7 +69,7 @@ class WhySection:
     predicted: str
     meaning: str
     predictions: Table
-    figures: list[FigureWithData]
+    figures: list[RenderedFigure]
     gaps: list[str]
 
     @property
@@ -107,7 +106,7 @@ def explain_effects(findings: Findings, anchors: Anchors) -> WhySection | None:
         predicted=count_predictions(predictions) if predictions else "",
         meaning=MEANING,
         predictions=_tabulate(predictions),
-        figures=[figure] if figure else [],
+        figures=[figure.render()] if figure else [],
         gaps=[*gaps, *_describe_changes(findings, explanation)],
     )
 
@@ -140,7 +139,7 @@ def _tabulate(predictions: Sequence[Predicted]) -> Table:
                 "share": percent(predicted.share),
                 "share_number": predicted.share,
                 "most": format_bound(predicted),
-                "most_number": predicted.at_most if math.isfinite(predicted.at_most) else None,
+                "most_number": finite_or_none(predicted.at_most),
                 "measured": ratio(effect.speedup, effect.low, effect.upper),
                 "speedup": effect.speedup,
                 "verdict": effect.verdict,

@@ -218,11 +218,11 @@ def _figures(arm: ArmRecord, kind: MemoryKind) -> dict[str, Any]:
 
 def _timing(timing: Timing | None, items: float | None) -> dict[str, Any]:
     per_item_s = _seconds_per_item(timing, items)
-    q1_s, q3_s = _quartiles(timing.quantiles_s) if timing else (None, None)
+    sampled = timing if timing and timing.quantiles_s else None
     return {
         "s_per_iteration": timing.median_s if timing else None,
-        "q1_s_per_iteration": q1_s,
-        "q3_s_per_iteration": q3_s,
+        "q1_s_per_iteration": sampled.quantile(0.25) if sampled else None,
+        "q3_s_per_iteration": sampled.quantile(0.75) if sampled else None,
         "s_per_item": per_item_s,
         "items_per_s": 1 / per_item_s if per_item_s else None,
         "cold_s": timing.cold_s if timing else None,
@@ -240,18 +240,6 @@ def _device_share(timing: Timing) -> float | None:
     if timing.device_s is None or timing.median_s <= 0:
         return None
     return min(1.0, timing.device_s / timing.median_s)
-
-
-def _quartiles(quantiles: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return between what the middle half lies, from evenly spaced quantiles."""
-    return (_quantile(quantiles, 0.25), _quantile(quantiles, 0.75)) if quantiles else (None, None)
-
-
-def _quantile(quantiles: Sequence[float], share: float) -> float:
-    """Return a quantile between evenly spaced ones."""
-    place, beyond = divmod(share * (len(quantiles) - 1), 1)
-    low, high = quantiles[int(place)], quantiles[min(int(place) + 1, len(quantiles) - 1)]
-    return low + beyond * (high - low)
 
 
 def _price(price: Price, kind: MemoryKind) -> dict[str, Any]:

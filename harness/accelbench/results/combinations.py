@@ -13,11 +13,11 @@ import pandas as pd
 from accelbench import units
 from accelbench.attribution import MIN_STRETCHES, Attribution, FactorialEffect, combine, fit, is_full
 from accelbench.results.arm_table import label_case, without
+from accelbench.schema.result import ADDS
+from accelbench.schema.verdict import FURTHEST
 from accelbench.text import cross, format_levels, format_place, hyphenate
 
-_RUNG_PREFIX = "+"  # begins the name of a level that adds to the level before it
 _MOST_SHARES = 3  # of ceilings: memory, matrix rate and link
-_FURTHEST = 50.0  # log ratios beyond this are no measurements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +25,12 @@ class Combination:
     """Techniques that one trial measured in combination, and the case on which it did.
 
     ``held`` names the problem and what all arms have in common, and the test where another one measures the same.
-    ``options`` does so without the test.
     """
 
     trial: str
     workload: str
     framework: str
     held: str
-    options: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,18 +192,16 @@ def _has_several(levels: Sequence[Levels]) -> bool:
 
 def _has_rungs(levels: Sequence[Levels]) -> bool:
     """Return whether arms have the rungs of a ladder."""
-    return any(level.startswith(_RUNG_PREFIX) for each in levels[1:] for level in each.values())
+    return any(level.startswith(ADDS) for each in levels[1:] for level in each.values())
 
 
 def _case(row: pd.Series[Any], other: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the fields that every combination has."""
-    fixed = {**row["fixed"], **(other or {})}
     return {
         "trial": row["trial"],
         "workload": row["workload"],
         "framework": row["framework"],
-        "held": label_case(row, fixed=fixed),
-        "options": label_case(row, fixed=fixed, test=""),
+        "held": label_case(row, fixed={**row["fixed"], **(other or {})}),
     }
 
 
@@ -215,7 +211,7 @@ def _ladders_of(arms: pd.DataFrame) -> Iterator[LadderResult]:
         others = without(start["levels"], technique)
         rungs = arms[[without(levels, technique) == others for levels in arms["levels"]]]
         rungs = rungs.assign(rung=[levels.get(technique, "") for levels in rungs["levels"]])
-        is_ladder = all(rung.startswith(_RUNG_PREFIX) for rung in rungs["rung"].iloc[1:])
+        is_ladder = all(rung.startswith(ADDS) for rung in rungs["rung"].iloc[1:])
         if is_ladder and start["outcome"] == "measured" and rungs["speedup"].notna().sum() >= 2:
             measured = rungs["baseline"] | rungs["speedup"].notna()
             missing = rungs[~measured]
@@ -307,7 +303,7 @@ def _attributions_of(arms: pd.DataFrame, noise: float) -> Iterator[AttributedBun
 def _attribute(labels: Mapping[str, str], rows: Rows, arms: pd.DataFrame, noise: float) -> Attribution | None:
     """Return the effects of a bundle with these arms, None where they were not timed in the same rounds, or in few."""
     candidates = arms.iloc[1:]
-    is_measured = np.abs(np.log(candidates["speedup"].to_numpy(float))) < _FURTHEST
+    is_measured = np.abs(np.log(candidates["speedup"].to_numpy(float))) < FURTHEST
     if not (candidates["paired"].all() and is_measured.all()):
         return None
     if candidates["visits"].min() > 1:
@@ -320,7 +316,7 @@ def _attribute(labels: Mapping[str, str], rows: Rows, arms: pd.DataFrame, noise:
     if candidates["pairs"].nunique() > 1 or stretches.nunique() > 1 or stretches.iloc[0] < MIN_STRETCHES:
         return None
     log_speedups = np.array([[0.0] * stretches.iloc[0], *candidates["log_ratios"]]).T
-    if not (np.abs(log_speedups) < _FURTHEST).all():
+    if not (np.abs(log_speedups) < FURTHEST).all():
         return None
     rounds, builds = int(candidates["pairs"].iloc[0]), int(candidates["builds"].iloc[0])
     return fit(labels, rows, log_speedups, rounds=rounds, batches=builds if builds > 1 else None, noise=noise)

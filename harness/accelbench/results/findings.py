@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from accelbench.attribution import FactorialEffect
-from accelbench.certainty import remarks_on_certainty
+from accelbench.certainty import noise_of, remarks_on_certainty
 from accelbench.results.arm_table import Row, effects, rows_of, tabulate_arms
 from accelbench.results.bottleneck import Bottleneck, bottlenecks
 from accelbench.results.combinations import (
@@ -30,9 +29,9 @@ from accelbench.results.sweeps import (
     size_sweeps,
 )
 from accelbench.results.time_to_accuracy import TimeToAccuracy, times_to_accuracy
-from accelbench.results.tradeoffs import noise_of
 from accelbench.schema.reasons import Reason
 from accelbench.schema.result import Run
+from accelbench.units import finite_or_none
 
 _ARM = ("trial", "framework", "workload", "problem", "fixed", "levels")
 _EFFECT = (
@@ -208,4 +207,4 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return finite_or_none(value)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
-from heapq import merge
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.locations import Entry, ResultStore, address_beside, open_store, read_if_present
+from accelbench.locations import NUMBERED, Entry, ResultStore, address_beside, open_store, read_if_present
 from accelbench.schema.result import SCHEMA_VERSION, Run
 from accelbench.schema.result_json import from_bytes as run_in
 from accelbench.schema.run_explanation import SUFFIX, RunExplanation
@@ -22,7 +19,7 @@ from accelbench.schema.run_explanation import from_bytes as explanation_in
 from accelbench.schema.safe_json import members_in, parse, printable, unreadable_in_one_line
 from accelbench.text import format_levels
 
-_NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")
+_MOST_TIMED = 20  # numbered files of a folder whose times are read to find the newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +39,9 @@ class Result:
     explanation: RunExplanation | None = None
 
 
-def number_of(path: PurePath) -> int:
-    """Return the number at the beginning of a result file's name, 0 where there is none."""
-    match = _NUMBERED.fullmatch(path.stem)
-    return int(match["number"]) if match else 0
-
-
 def as_result(path: PurePath | str, taken: Any, run: Run) -> Result:
     """Return a run as a result, with name, number and time from its file's name and ``datetime``."""
-    match = _NUMBERED.fullmatch(stem := PurePath(path).stem)
+    match = NUMBERED.fullmatch(stem := PurePath(path).stem)
     return Result(
         path=str(path),
         name=printable(match["name"] if match else stem),
@@ -112,25 +103,36 @@ def nothing_in(path: Path | str, unreadable: list[UnreadableResult]) -> BadInput
     return BadInput(f"{printable(str(path))}: {many}; the first: {unreadable[0]}")
 
 
-def believe_times(
-    series: Sequence[Hashable], numbers: Sequence[int], times: Sequence[float]
-) -> tuple[list[float], list[int]]:
-    """Return when runs were made, as far as clocks can be believed, and the positions of runs whose clock was wrong.
+def order_runs(
+    folders: Sequence[Hashable], numbers: Sequence[int], names: Sequence[str], times: Sequence[float]
+) -> tuple[list[int], list[int]]:
+    """Return the positions of runs in the order in which they were made, and of runs whose clock was wrong.
 
     Numbers in a folder ascend as runs are made, whatever the clock says. Of the runs of a folder the largest set whose
     times ascend with the numbers is believed; the others take the time of the run before.
 
     Args:
-        series: what tells the folders of the runs apart.
+        folders: what tells the folders of the runs apart.
         numbers: of the runs; one without a number has 0, and its time is believed.
+        names: of the files, which decide between runs of one time and number.
         times: in the order of time, NaN where none is known.
     """
+    believed, wrong = _believe_times(folders, numbers, times)
+    known = (-math.inf if math.isnan(time) else time for time in believed)
+    keys = [*zip(known, numbers, names, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__), wrong
+
+
+def _believe_times(
+    folders: Sequence[Hashable], numbers: Sequence[int], times: Sequence[float]
+) -> tuple[list[float], list[int]]:
+    """Return when runs were made, as far as clocks can be believed, and the positions of runs whose clock was wrong."""
     believed, wrong = [*times], []
-    folders: dict[Hashable, list[int]] = {}
-    for place, (folder, number) in enumerate(zip(series, numbers, strict=True)):
+    series: dict[Hashable, list[int]] = {}
+    for place, (folder, number) in enumerate(zip(folders, numbers, strict=True)):
         if number:
-            folders.setdefault(folder, []).append(place)
-    for places in folders.values():
+            series.setdefault(folder, []).append(place)
+    for places in series.values():
         places.sort(key=lambda place: (numbers[place], math.isnan(times[place]), times[place]))
         timed = [place for place in places if not math.isnan(times[place])]
         ascending = [timed[each] for each in longest_ascending([times[place] for place in timed])]
@@ -195,12 +197,9 @@ def _sort_newest_first(results: dict[str, Result]) -> list[Result]:
     """Return results, given by the name of their file, in the order in which a history has them, the newest first."""
     found = [*results.values()]
     folders = [(name.rpartition("/")[0], result.run.machine) for name, result in results.items()]
-    times, _ = believe_times(folders, [each.number for each in found], [_timestamp(each.taken) for each in found])
-    keys = [
-        (-math.inf if math.isnan(time) else time, result.number, name)
-        for time, (name, result) in zip(times, results.items(), strict=True)
-    ]
-    return [found[place] for place in sorted(range(len(found)), key=keys.__getitem__, reverse=True)]
+    numbers, times = [each.number for each in found], [_timestamp(each.taken) for each in found]
+    places, _ = order_runs(folders, numbers, [*results], times)
+    return [found[place] for place in reversed(places)]
 
 
 def _timestamp(taken: datetime | None) -> float:
@@ -210,10 +209,9 @@ def _timestamp(taken: datetime | None) -> float:
 def find_newest(location: Path | str) -> Found:
     """Return the newest of the results that `find_results` would find, opening as few files as possible.
 
-    pytest-benchmark numbers the files of a folder in the order of time, so that only the highest number of each folder
-    is opened, and every file without a number. Among these the files' ``datetime`` decides, as far as the numbers allow
-    to believe it: see `believe_times`. A file that cannot be read is reported, and the next lower number takes its
-    place.
+    Numbered files of a single folder are ordered by their numbers, and only the newest is opened. Otherwise, the
+    ``datetime`` of the 20 files with the highest numbers in each folder and of every file without a number is read, and
+    decides as `order_runs` says. A file that cannot be read is reported, and the next one takes its place.
 
     Raises:
         BadInput: the location cannot be reached, or nothing there is a result.
@@ -221,10 +219,7 @@ def find_newest(location: Path | str) -> Found:
     """
     storage = open_store(location)
     unreadable: list[UnreadableResult] = []
-    all_series = _series(storage.entries())
-    ordered = [_newest_first(storage, series, unreadable, alone=len(all_series) == 1) for series in all_series]
-    # Looks at the next of a series when it has used up the last.
-    for *_, entry in merge(*ordered, key=lambda each: each[:2], reverse=True):
+    for entry in _newest_first(storage, storage.entries()):
         try:
             return Found(results=[_open(storage, entry)], unreadable=unreadable)
         except UnreadableResult as error:
@@ -258,59 +253,29 @@ def document_at(address: str, *names: str) -> dict[str, Any]:
     return _document(storage, entries[0], *names)
 
 
-def _series(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return files whose order is known, the newest last: the numbered ones of a folder, and each other one alone."""
-    series: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (_number(entry), entry.name)):
-        series.setdefault(entry.name.rpartition("/")[0] if _number(entry) else f"/{entry.name}", []).append(entry)
-    return [*series.values()]
-
-
-def _newest_first(
-    storage: ResultStore, series: list[Entry], unreadable: list[UnreadableResult], *, alone: bool
-) -> Iterator[tuple[float, int, Entry]]:
-    """Yield each file with its time and number, parsing no more of it than that; nothing of a series that is alone."""
-    if alone:
-        yield from ((0.0, _number(entry), entry) for entry in reversed(series))
-        return
-
-    @cache
-    def read(place: int) -> float | UnreadableResult:
-        try:
-            return _timestamp(as_time(_document(storage, series[place], "datetime").get("datetime")))
-        except UnreadableResult as error:
-            return error
-
-    def time_at(place: int) -> float:
-        found = read(place)
-        return math.nan if isinstance(found, UnreadableResult) else found
-
-    made = math.inf  # when the run after was made
-    for place, entry in reversed([*enumerate(series)]):
-        found = read(place)
-        if isinstance(found, UnreadableResult):
-            unreadable.append(found)
-            continue
-        time = _believed_time(place, time_at)
-        if not math.isnan(time):
-            made = min(made, time)
-        elif made == math.inf:
-            made = -math.inf
-        yield made, _number(entry), entry
-
-
-def _believed_time(place: int, time_at: Callable[[int], float]) -> float:
-    """Return the time of a series' file, by the rule of `believe_times`, looking at as few files before it as possible.
-
-    NaN where neither it nor a file before it has a time.
-    """
-    known = (time for each in range(place, -1, -1) if not math.isnan(time := time_at(each)))
-    latest, before = next(known, math.nan), next(known, -math.inf)
-    if latest >= before or math.isnan(latest):
-        return latest
-    places = range(place + 1)  # which of these clocks were wrong, the whole series shows
-    times, _ = believe_times([""] * len(places), [each + 1 for each in places], [*map(time_at, places)])
-    return times[-1]
+def _newest_first(storage: ResultStore, entries: Sequence[Entry]) -> list[Entry]:
+    """Return files in the order of their runs, the newest first, without reading numbered ones of a single folder."""
+    folders: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.number, reverse=True):
+        folders.setdefault(entry.folder, []).append(entry)
+    times: dict[str, float] = {}
+    if len({entry.folder if entry.number else entry.name for entry in entries}) > 1:
+        for found in folders.values():
+            timed = [entry for place, entry in enumerate(found) if place < _MOST_TIMED or not entry.number]
+            of_unreadable = math.inf  # one that nothing shows to be older is reported
+            for entry, data in zip(timed, storage.read(timed), strict=True):
+                try:
+                    taken = _parse(data, storage.address(entry.name), "datetime").get("datetime")
+                    times[entry.name], of_unreadable = _timestamp(as_time(taken)), math.nan
+                except UnreadableResult:
+                    times[entry.name] = of_unreadable if entry.number else math.inf
+    places, _ = order_runs(
+        [entry.folder for entry in entries],
+        [entry.number for entry in entries],
+        [entry.name for entry in entries],
+        [times.get(entry.name, math.nan) for entry in entries],
+    )
+    return [entries[place] for place in reversed(places)]
 
 
 def _open(storage: ResultStore, entry: Entry) -> Result:
@@ -328,7 +293,3 @@ def _parse(data: bytes | UnreadableResult, address: str, *names: str) -> dict[st
         raise data
     with unreadable_in_one_line(address):
         return {name: parse(value) for name, value in members_in(data, *names).items()}
-
-
-def _number(entry: Entry) -> int:
-    return number_of(PurePosixPath(entry.name))

@@ -12,6 +12,7 @@ import pandas as pd
 
 from accelbench import units
 from accelbench.results.arm_table import label_case, without
+from accelbench.schema.verdict import FURTHEST
 from accelbench.text import format_case, format_levels, hyphenate, tell_apart
 
 _NEAR_BEST = 0.95  # the knee's share of the best throughput: what is gained beyond it rarely pays its price
@@ -24,8 +25,7 @@ class LevelSweep:
     """One workload over the numeric levels of a technique, such as "batch_size" or "workers".
 
     ``arms`` is one row per level that was asked for, in order, with the level in a column ``at``; ``held`` says in
-    words what was the same for all of them, with the test's name where another one measures the same. ``options`` says
-    it without the test.
+    words what was the same for all of them, with the test's name where another one measures the same.
     """
 
     technique: str
@@ -33,7 +33,6 @@ class LevelSweep:
     workload: str
     framework: str
     held: str
-    options: str
     unit: str
     arms: pd.DataFrame
 
@@ -153,13 +152,9 @@ def _of_trial(arms: pd.DataFrame, technique: str) -> Iterator[LevelSweep]:
             workload=first["workload"],
             framework=first["framework"],
             held=", ".join(filter(None, (label_case(first), other))),
-            options=", ".join(filter(None, (label_case(first, test=""), other))),
             unit=first["unit"],
             arms=chosen.reset_index(drop=True),
         )
-
-
-_BEYOND = 50.0  # the log of a ratio that stands for an interval without a bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,14 +166,13 @@ class SizeSweep:
     and ``high`` bound it by the speedups' own intervals; None is a bound outside the range. ``direction`` is "up"
     where the candidate is the faster one at the large sizes, "down" at the small ones; where there is no crossover it
     is "above" or "below" 1, "flat" where no size was decided either way, or "mixed". ``held`` says in words what was
-    the same at all sizes, with the test's name where another one sweeps the same. ``options`` says it without the test.
+    the same at all sizes, with the test's name where another one sweeps the same.
     """
 
     test: str
     workload: str
     framework: str
     held: str
-    options: str
     level: str
     against: str
     axis: str
@@ -187,12 +181,6 @@ class SizeSweep:
     crossover: float | None = None
     low: float | None = None
     high: float | None = None
-
-    @property
-    def subject(self) -> tuple[str, ...]:
-        """What is swept, whichever test did it."""
-        technique = str(self.arms["switched"].iloc[0])
-        return self.framework, self.workload, self.options, technique, self.axis
 
     @property
     def sentence(self) -> str:
@@ -236,13 +224,14 @@ def size_sweeps(effects: pd.DataFrame) -> list[SizeSweep]:
 
 def _name_tests(sweeps: Sequence[SizeSweep]) -> list[SizeSweep]:
     """Return the sweeps, with the name of the test in what was held where several tests sweep the same."""
+    subjects = [(each.framework, each.workload, each.held, each.arms["switched"].iloc[0], each.axis) for each in sweeps]
     tests: dict[tuple[str, ...], dict[str, str]] = {}
-    for sweep in sweeps:
-        tests.setdefault(sweep.subject, {})[sweep.test] = sweep.axis
+    for subject, sweep in zip(subjects, sweeps, strict=True):
+        tests.setdefault(subject, {})[sweep.test] = sweep.axis
     names = {subject: tell_apart(of_tests) for subject, of_tests in tests.items()}
     return [
-        replace(sweep, held=format_case(problem=sweep.held, test=names[sweep.subject].get(sweep.test, "")))
-        for sweep in sweeps
+        replace(sweep, held=format_case(problem=sweep.held, test=names[subject].get(sweep.test, "")))
+        for subject, sweep in zip(subjects, sweeps, strict=True)
     ]
 
 
@@ -259,13 +248,11 @@ def _key(row: pd.Series[Any], axis: str) -> tuple[str, ...]:
 
 def _sweep(arms: pd.DataFrame, axis: str) -> SizeSweep:
     first = arms.iloc[0]
-    held = format_case(problem=without(first["problem"], axis), fixed=first["fixed"])
     return SizeSweep(
         test=first["test"],
         workload=first["workload"],
         framework=first["framework"],
-        held=held,
-        options=held,
+        held=format_case(problem=without(first["problem"], axis), fixed=first["fixed"]),
         level=first["level"],
         against=first["against"],
         axis=hyphenate(axis),
@@ -297,7 +284,7 @@ def _crossing(arms: pd.DataFrame) -> dict[str, Any]:
 
 def _log(ratios: pd.Series[Any]) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.log(ratios.to_numpy(float)), -_BEYOND, _BEYOND))
+        return np.asarray(np.clip(np.log(ratios.to_numpy(float)), -FURTHEST, FURTHEST))
 
 
 def _zeros(x: np.ndarray, y: np.ndarray) -> list[float]:

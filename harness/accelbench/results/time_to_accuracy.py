@@ -25,7 +25,7 @@ class TimeToAccuracy:
     switched in ``rule``, and whether it ``missed`` the accuracy. ``s_per_item`` is the time of one training,
     ``images_per_s`` how fast it learns, without its tests; both are empty where the accuracy was missed. Every rule
     has the baseline's row as well, since no rule changes the baseline's level. ``held`` says in words what was the same
-    for all arms, with the test's name where another one measures the same. ``options`` says it without the test.
+    for all arms, with the test's name where another one measures the same.
     """
 
     technique: str
@@ -33,7 +33,6 @@ class TimeToAccuracy:
     workload: str
     framework: str
     held: str
-    options: str
     arms: pd.DataFrame
 
     @property
@@ -139,6 +138,5 @@ def _of_trial(arms: pd.DataFrame, technique: str) -> TimeToAccuracy | None:
         workload=start["workload"],
         framework=start["framework"],
         held=label_case(start),
-        options=label_case(start, test=""),
         arms=ordered.reset_index(drop=True),
     )

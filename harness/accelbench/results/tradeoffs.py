@@ -12,7 +12,6 @@ import pandas as pd
 
 from accelbench.price import SAME_MEMORY_BYTES, is_same_memory
 from accelbench.results.arm_table import by_technique
-from accelbench.schema.result import Run
 from accelbench.units import ROUNDING_ERROR
 
 _USED = [
@@ -143,12 +142,3 @@ def _items(row: Mapping[str, Any], speedup: float) -> float:
         return 0.0
     gained_s = each_s * (1 - 1 / speedup) if speedup > 1 else 0.0
     return float(row["items"] + behind_s / gained_s) if gained_s > 0 else math.inf
-
-
-_NOISE = 0.01  # of a run whose settings do not name it
-
-
-def noise_of(run: Run) -> float:
-    """Return the half-width of the noise zone around 1, as a fraction, from the run's settings."""
-    noise = run.settings.get("noise")
-    return noise if isinstance(noise, float) and 0 < noise < 1 else _NOISE

@@ -68,7 +68,7 @@ def check_arm(arm: ArmRecord, stated: StatedWork | None, ceilings: Sequence[Ceil
     """Return the arm with the rates that its time implies; an arm above a ceiling is ``impossible``."""
     if stated is None or arm.timing is None:
         return arm
-    fast_s = _quantile(arm.timing, FAST_QUANTILE)
+    fast_s = arm.timing.quantile(FAST_QUANTILE)
     demands = [demand for demand in _demands(stated, ceilings) if demand.amount > 0 and demand.ceilings]
     if fast_s <= 0:
         return _without_speed(arm, "impossible", reason("no-time")) if demands else arm
@@ -147,10 +147,6 @@ def _above(ceiling: Ceiling, per_s: float) -> Reason:
         unit=ceiling.unit,
         times=per_s / ceiling.per_s,
     )
-
-
-def _quantile(timing: Timing, share: float) -> float:
-    return timing.quantiles_s[round(share * (len(timing.quantiles_s) - 1))]
 
 
 def _demands(stated: StatedWork, ceilings: Sequence[Ceiling]) -> Iterator[_Demand]:

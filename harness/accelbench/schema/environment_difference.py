@@ -23,12 +23,12 @@ from typing import Any, Literal, get_args
 from accelbench import units
 from accelbench.schema.result import Environment
 from accelbench.schema.safe_json import printable
-from accelbench.text import join_names, list_some
+from accelbench.text import join_names, list_some, name_some
 
 Group = Literal["hardware", "driver", "framework", "settings"]
 Kind = Literal["changed", "mixed", "varied", "added", "removed"]
 Facts = dict[str, str]
-_IDENTITY, _SETTINGS, VARIABLES = "identity.", "settings.", "env."  # prefixes of field names
+_IDENTITY, _SETTINGS, _VARIABLES = "identity.", "settings.", "env."  # prefixes of field names
 UNSET = "unset"
 _MAX_CHARACTERS = 80  # of a name or value that a sentence quotes
 _MAX_NAMED = 3  # values, fields or runs that a sentence names
@@ -205,7 +205,7 @@ class Difference:
         return f"{self._format_values(self.after or self.before)} (recorded only {when})"
 
     def _format_values(self, values: Sequence[str], *, repeat_name: bool = True) -> str:
-        listed = _list(list(map(self.field.format, values)))
+        listed = name_some([*map(self.field.format, values)], _MAX_NAMED)
         return f"{self.field.before if repeat_name else ''}{listed}{self.field.after}"
 
 
@@ -250,6 +250,12 @@ def differing_facts(sides: Sequence[Mapping[str, Any]], *, missing: bool = False
     return found
 
 
+def is_same_configuration(then: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Return whether two configurations are the same, as far as both record them; variables must be set in both."""
+    variables = ({name for name in side if name.startswith(_VARIABLES)} for side in (then, now))
+    return not differing_facts([then, now]) and len(set(map(frozenset, variables))) == 1
+
+
 def compare_environments(
     before: Sequence[Facts], after: Sequence[Facts], framework: str = ""
 ) -> tuple[Difference, ...]:
@@ -290,7 +296,7 @@ def name_cause(differences: Sequence[Difference]) -> str:
         return "nothing known changed"
     if len(causes) > 1:
         names = list(dict.fromkeys(each.field.name for each in causes))
-        return f"confounded: {_list(names)} changed together"
+        return f"confounded: {name_some(names, _MAX_NAMED)} changed together"
     (only,) = causes
     return f"since {only.field.format_with_short_name(only.after[0])}" if only.kind == "changed" else f"unclear: {only}"
 
@@ -357,7 +363,7 @@ def _kind(before: tuple[str, ...], after: tuple[str, ...]) -> Kind | None:
 
 def _values(field: Field, side: Sequence[Facts]) -> tuple[str, ...]:
     """Return the distinct values that the runs of a side record."""
-    variable = field.key.startswith(VARIABLES)
+    variable = field.key.startswith(_VARIABLES)
     recorded = [facts for facts in side if field.key in facts or (variable and _has_configuration(facts))]
     return tuple(sorted({facts.get(field.key, UNSET) for facts in recorded}))
 
@@ -434,10 +440,6 @@ def _name(key: str, begin: str, rest: str) -> str:
     words = units.without_unit(key.removeprefix(_SETTINGS)).removesuffix(".version").replace(".", " ")
     spelled = " ".join(_SPELLING.get(word, word) for word in _GPU.sub(r"GPU \1", words).split(" "))
     return _clip(f"the run's {spelled}" if begin == "settings" else spelled)
-
-
-def _list(names: Sequence[str]) -> str:
-    return list_some(names, _MAX_NAMED) if len(names) > _MAX_NAMED else join_names(names)
 
 
 def _clip(text: str) -> str:

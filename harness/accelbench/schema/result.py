@@ -29,6 +29,13 @@ GROUPS = (  # under which reports show techniques, in the order in which people 
 )  # fmt: skip
 
 
+def rank_spending(spent_s: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    """Return what time was spent on, with its seconds and its share of all of it, the largest share first."""
+    total_s = sum(spent_s.values()) or 1.0
+    ordered = sorted(spent_s.items(), key=lambda item: item[1], reverse=True)
+    return [(kind, seconds, seconds / total_s) for kind, seconds in ordered]
+
+
 def join_groups(groups: Iterable[str]) -> str:
     """Return the heading of techniques that are switched together, given the heading of each."""
     headings = set(groups)
@@ -152,6 +159,12 @@ class Timing:
     device_s: Seconds | None = None
     page_faults: Annotated[float, msgspec.Meta(ge=0, le=1e15)] | None = None
     events_s: Seconds | None = None
+
+    def quantile(self, share: float) -> float:
+        """Return a quantile of the samples, between the two nearest of those that are known."""
+        place, beyond = divmod(share * (len(self.quantiles_s) - 1), 1)
+        low, high = self.quantiles_s[int(place)], self.quantiles_s[min(int(place) + 1, len(self.quantiles_s) - 1)]
+        return low + beyond * (high - low)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,9 @@ from accelbench.schema.result import Verdict
 
 GLYPHS: dict[str, str] = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 DOUBTFUL = "†"  # behind the speedup of an effect one of whose arms is doubtful
+_MAX_LOG = 700.0  # logarithm beyond which a ratio exceeds floating point
 
+FURTHEST = 50.0  # the logarithm of a ratio beyond which nobody measured one
 NEGLIGIBLE = 0.05  # an effect within this fraction of 1 is worth no change of a program
 
 
@@ -50,3 +52,10 @@ def possible_verdicts(low: float, high: float, noise: float) -> list[Verdict]:
 def log_ratio(ratio: float) -> float:
     """Return the logarithm of a ratio, which may be 0 or infinite."""
     return math.log(ratio) if ratio > 0 else -math.inf
+
+
+def ratio_of(log: float) -> float:
+    """Return the ratio of a logarithm: 0 or infinity for an unbounded one, and a finite number for every other."""
+    if math.isinf(log):
+        return math.inf if log > 0 else 0.0
+    return math.exp(min(max(log, -_MAX_LOG), _MAX_LOG))

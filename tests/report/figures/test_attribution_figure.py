@@ -38,7 +38,7 @@ def test_the_title_says_of_what_the_bundle_consists(drawn):
 
 def test_a_bundle_is_taken_apart_instead_of_drawn_as_a_pair(tmp_path):
     (result,) = find_results(save(run(trial(*ARMS)), tmp_path / "0001_a.json")).results
-    kinds = [figure.kind for figure in draw(Findings(result))]
+    kinds = [figure.name.partition("-")[0] for figure in draw(Findings(result))]
     assert kinds.count("attribution") == 1
     assert "interaction" not in kinds
 

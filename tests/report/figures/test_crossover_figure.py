@@ -5,7 +5,8 @@ from golden import close, marks
 from runs import by_size
 
 from accelbench.report.figures.crossover import crossover_figure
-from accelbench.results import effects, size_sweeps
+from accelbench.results import effects
+from accelbench.results.sweeps import size_sweeps
 
 SLOWER, FASTER, UNSURE = (0.5, 0.45, 0.55, "slower"), (2.0, 1.9, 2.1, "faster"), (0.98, 0.9, 1.1, "undecided")
 

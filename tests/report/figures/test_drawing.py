@@ -1,10 +1,12 @@
 """What all figures share: a title with room, a description, and an image and data that a page can take in."""
 
+import math
 import re
 from urllib.parse import unquote
 
 import pandas as pd
 import pytest
+from golden import lines, value_at
 from jinja2 import Environment, PackageLoader
 
 from accelbench.report.exports import format_csv
@@ -23,7 +25,7 @@ def draw():
         panel.mark(1, 1, title=title)
         panel.text(1, 1, title, ground=True)
         chart = Chart(title=title, panels=[panel])
-        return FigureWithData(kind="speed", name=name, title=title, alt=alt, note="a note", data=data, figure=chart)
+        return FigureWithData(name=name, title=title, alt=alt, note="a note", data=data, figure=chart)
 
     return of
 
@@ -31,7 +33,7 @@ def draw():
 def shown(figure):
     """Return a figure as the page shows it."""
     templates = Environment(loader=PackageLoader("accelbench.report"), autoescape=True)
-    return str(templates.get_template("parts/figure.html.j2").module.drawn(figure))
+    return str(templates.get_template("parts/figure.html.j2").module.drawn(figure.render()))
 
 
 @pytest.mark.parametrize("title", ["amp pays", "amp pays on many of very many comparisons " * 5, "x" * 300])
@@ -52,7 +54,7 @@ def test_words_stay_whole_where_a_line_has_room_for_them():
 
 
 def test_a_figure_on_a_page_is_an_image_described_by_its_finding(draw):
-    svg = draw(title=HOSTILE, alt=HOSTILE).inline()
+    svg = draw(title=HOSTILE, alt=HOSTILE).render().inline
     assert svg.startswith("<svg ")
     assert 'role="img"' in svg
     assert 'aria-label="on &lt;b&gt;&quot;net&quot;&lt;/b&gt; &amp; \ufffd[31m co."' in svg
@@ -60,20 +62,29 @@ def test_a_figure_on_a_page_is_an_image_described_by_its_finding(draw):
 
 
 def test_a_figure_takes_the_colours_of_the_page(draw):
-    svg = draw().inline()
+    svg = draw().render().inline
     assert {"currentColor", "var(--line)", "var(--paper)"} <= set(re.findall(r"currentColor|var\([^)]*\)", svg))
     assert re.findall("#24292f|#d5dae0|#ffffff", svg) == []
 
 
 def test_what_a_mark_is_about_shows_where_the_mouse_rests(draw):
-    assert "<title>on &lt;b&gt;&quot;net&quot;&lt;/b&gt; &amp; \ufffd[31m co.</title>" in draw(title=HOSTILE).inline()
+    svg = draw(title=HOSTILE).render().inline
+    assert "<title>on &lt;b&gt;&quot;net&quot;&lt;/b&gt; &amp; \ufffd[31m co.</title>" in svg
+
+
+def test_a_line_ends_where_the_axis_does_and_has_a_gap_where_no_number_is(draw):
+    figure = draw()
+    figure.figure.panels[0].line([(1, 1), (2, math.inf), (1.5, math.nan), (1, 0), (2, 2)])
+    assert [each.tolist() for each in lines(figure)[1:]] == [
+        [pytest.approx(point, rel=1e-3) for point in part] for part in ([[1, 1], [2, 4]], [[1, 1], [2, 2]])
+    ]
 
 
 @pytest.mark.parametrize("kind", ["linear", "log", "symlog"])
 def test_a_place_on_an_axis_is_its_value_again(kind):
     axis = Axis(low=0.001 if kind == "log" else -0.1, high=40.0, kind=kind, threshold=0.01)
     for value in (0.002, 0.5, 33.0):
-        assert axis.value(axis.share(value)) == pytest.approx(value)
+        assert value_at(axis, axis.share(value)) == pytest.approx(value)
     assert (axis.share(float("inf")), axis.share(-5.0)) == (1.0, 0.0)
 
 
@@ -91,7 +102,7 @@ def test_the_data_is_a_link_that_downloads_it_as_csv(draw):
     (name, address) = re.search(r'<a download="([^"]+)" href="([^"]+)"', shown(drawn)).groups()
     head, _, body = address.partition(",")
     assert (name, head) == ("speed.csv", "data:text/csv;charset=utf-8")
-    assert unquote(body) == drawn.csv == 'level,x\n"a, “b” & %",0.1\n\'=1+1,-2.5\n'
+    assert unquote(body) == drawn.render().csv == 'level,x\n"a, “b” & %",0.1\n\'=1+1,-2.5\n'
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])

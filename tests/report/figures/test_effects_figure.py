@@ -93,6 +93,6 @@ def test_a_long_name_leaves_room_for_the_plot(drawn):
 
 
 def test_a_row_says_its_effect_where_the_mouse_rests_on_it(drawn):
-    svg = drawn(bf16=FAST, fp16=SLOW).inline()
+    svg = drawn(bf16=FAST, fp16=SLOW).render().inline
     assert "<title>bf16: 2.00× (1.90–2.10), faster, 50 pairs</title>" in svg
     assert "<title>fp16: 0.500× (0.400–0.600), slower, 50 pairs</title>" in svg

@@ -82,7 +82,7 @@ def test_only_the_prices_that_are_paid_are_drawn(drawn):
 def test_names_stand_only_at_decided_points_of_a_front_and_never_on_each_other(drawn):
     near = [candidate(f"level-{place}", 2 + place / 1000, 0.01 + place / 1000) for place in range(6)]
     figure = drawn(*near, candidate("unsure", 8.0, 0.5, verdict="undecided"), candidate("beaten", 1.1, 0.9))
-    panel = ET.fromstring(figure.inline()).find("{*}g")
+    panel = ET.fromstring(figure.render().inline).find("{*}g")
     names = [each for each in panel.findall("{*}text") if "· net" in each.text]
     assert "level-5 · net" in {name.text for name in names}
     assert not {"unsure · net", "beaten · net"} & {name.text for name in names}

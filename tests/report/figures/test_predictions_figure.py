@@ -17,14 +17,14 @@ def test_the_title_counts_what_surpasses_its_bound():
 
 
 def test_every_bounded_effect_is_a_mark_that_says_what_it_is():
-    svg = drawn().svg
+    svg = drawn().figure.svg
     assert svg.count('data-part="mark"') == 3
     assert "amp fp16 on mlp-train (torch): 0.107× (0.101–0.112), slower; the profile allows 2.08×" in svg
     assert "Of 1 more, the profile allows anything; the table has them." in drawn().note
 
 
 def test_an_effect_above_the_diagonal_surpasses_its_bound():
-    marks = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"[^>]*><title>([^<]*)', drawn().svg)
+    marks = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"[^>]*><title>([^<]*)', drawn().figure.svg)
     (above,) = [(float(x), float(y)) for x, y, title in marks if "memory-format" in title]
     (below,) = [(float(x), float(y)) for x, y, title in marks if "amp bf16" in title]
     assert above[1] < below[1]

@@ -55,7 +55,7 @@ def test_a_change_at_the_right_stays_within_the_drawing_beside_short_shifts():
     copied = known.observations[known.observations["run"] == first]
     same = replace(known, observations=pd.concat([copied, copied.assign(run=last)]))
     figure = draw_shifts(compare_runs(same, [first], [last]), "Nothing shifted")
-    texts = ET.fromstring(figure.inline()).findall(".//{*}text")
+    texts = ET.fromstring(figure.render().inline).findall(".//{*}text")
     ends = [float(each.get("x")) for each in texts if "→" in str(each.text)]
     assert ends
     assert max(ends) <= WIDTH_PT

@@ -7,7 +7,7 @@ from golden import close, marks
 from runs import arm, effect, memory, trial
 
 from accelbench.report.figures.sweeps import sweep_figure
-from accelbench.results import level_sweeps
+from accelbench.results.sweeps import level_sweeps
 
 FULL = arm({"batch_size": "8"}, outcome="out-of-memory", reason="no room")
 

@@ -66,8 +66,7 @@ def attribution_figure(found: AttributedBundle) -> FigureWithData:
         Key(label=kind, colour=_MARKS[kind].colour, marker=_MARKS[kind].marker) for kind in dict.fromkeys(rows["kind"])
     ]
     return FigureWithData(
-        kind="attribution",
-        name=slug(f"attribution-{found.switched}-{found.workload}-{found.options}"),
+        name=slug(f"attribution-{found.switched}-{found.workload}-{found.held}"),
         title=title,
         alt=f"{title}. {_in_full(rows)}.",
         note=_note(found),
@@ -99,8 +98,7 @@ def _draw(panel: Panel, row: Row, middle: float) -> None:
     """Draw one effect with its interval."""
     mark = _MARKS[row["kind"]]
     y = middle - mark.offset
-    ends = [min(max(row[end], panel.x.low), panel.x.high) for end in ("low", "high")]
-    panel.line([(end, y) for end in ends], mark.colour, width=2)
+    panel.line([(row["low"], y), (row["high"], y)], mark.colour, width=2)
     title = describe_effect(" ".join(dict.fromkeys((row["what"], row["kind"]))), row)
     panel.mark(row["speedup"], y, mark.marker, mark.colour, size=mark.size, title=title)
 

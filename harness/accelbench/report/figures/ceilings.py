@@ -15,7 +15,7 @@ from accelbench.results.arm_table import Row, rows_of
 
 _MOST_ROWS = 40
 _ROW_PT, _LONGEST_NAME = 15, 34
-_LEAST, _MOST = 1e-6, 1e2  # a share beyond them is drawn there
+_LEAST, _MOST = 1e-6, 1e2  # a share beyond them is drawn at the end of the axis
 _LOOKS = {  # of a kind of ceiling: its marker, and its place in the palette
     "bf16": ("o", 0), "fp32": ("s", 1), "memory": ("^", 2), "fp16": ("D", 3), "tf32": ("v", 4), "fp64": ("P", 5),
     "disk": ("*", 6),
@@ -53,7 +53,6 @@ def ceiling_figure(shares: pd.DataFrame) -> FigureWithData:
     kinds = {kind for row in enumerate(rows_of(rows)) for kind in _draw(panel, *row)}
     note = _note(len(rows), len(shares))
     return FigureWithData(
-        kind="ceilings",
         name=slug(f"ceilings-{framework}"),
         title=finding,
         alt=f"{finding}. {note}",
@@ -67,7 +66,7 @@ def _draw(panel: Panel, place: int, row: Row) -> Iterator[str]:
     """Draw a workload's baseline, hollow, and its fastest arm, looking like their kinds of ceiling; yield these."""
     fastest, baseline = row["share"], row["baseline_share"]
     if baseline is not None:
-        panel.line([(_near(baseline), -place), (_near(fastest), -place)], width=1)
+        panel.line([(baseline, -place), (fastest, -place)], width=1)
     for share, ceiling, fill, arm in (
         (baseline, row["baseline_ceiling"], PAPER, row["baseline_level"]),
         (fastest, row["ceiling"], "", row["level"]),
@@ -75,12 +74,8 @@ def _draw(panel: Panel, place: int, row: Row) -> Iterator[str]:
         if share is not None:
             kind = _kind(ceiling)
             title = f"{row['workload']}, {arm}: {units.percent(share)} of {ceiling}"
-            panel.mark(_near(share), -place, _key(kind).marker, _key(kind).colour, fill=fill, title=title)
+            panel.mark(share, -place, _key(kind).marker, _key(kind).colour, fill=fill, title=title)
             yield kind
-
-
-def _near(share: float) -> float:
-    return min(max(share, _LEAST), _MOST)
 
 
 def _key(kind: str) -> Key:

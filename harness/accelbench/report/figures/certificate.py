@@ -62,7 +62,6 @@ def power_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
         for share, first in groups
     ]
     return FigureWithData(
-        kind="power",
         name="power-curve",
         title=title,
         alt=f"{title}. Called slower: {'; '.join(points)}.",
@@ -97,7 +96,6 @@ def error_figure(comparisons: Sequence[KnownComparison]) -> FigureWithData:
         _finish_axes(axes, errors)
     counted = units.plural(len(errors), "comparison")
     return FigureWithData(
-        kind="error",
         name="effect-size-error",
         title=title,
         alt=f"{title}, over {counted}.",

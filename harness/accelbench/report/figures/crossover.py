@@ -53,8 +53,7 @@ def crossover_figure(sweeps: Sequence[SizeSweep]) -> FigureWithData:
     legend = [_look(place, arms) for place, arms in enumerate(lines)]
     drawn = pd.concat(lines)
     return FigureWithData(
-        kind="size",
-        name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.options}"),
+        name=slug(f"size-{first.test.rpartition('::')[2].removeprefix('test_')}-{first.workload}-{first.held}"),
         title=title,
         alt=f"{title}. In detail: {' '.join(sweep.sentence for sweep in sweeps)}",
         note=f"Each point is the median of {describe_sample(drawn['blocks'], 'block')}. {BAND}"

@@ -55,14 +55,13 @@ class Drawing(Protocol):
 class FigureWithData:
     """One figure with its caption, its alternative text and its data.
 
-    ``kind`` is what it shows, such as "effects" or "batch-size", and ``name`` that of its files and of its place on
-    the page, which no other there has. ``title`` states the finding in a sentence, ``alt`` is the text for
+    ``name`` is that of its files and of its place on the page, which no other there has; it begins with what the figure
+    shows, such as "effects" or "batch-size". ``title`` states the finding in a sentence, ``alt`` is the text for
     screen readers, ``note`` holds units, sample sizes and what the marks mean. ``data`` is what was drawn, with columns
     named as a reader would name them, with units. ``about`` names the framework and the technique of its section;
     empty where it is about the whole run.
     """
 
-    kind: str
     name: str
     title: str
     alt: str
@@ -71,49 +70,29 @@ class FigureWithData:
     figure: Drawing
     about: tuple[str, str] = ("", "")
 
-    @property
-    def csv(self) -> str:
-        """The data as CSV."""
-        return format_csv(self.data)
-
-    @property
-    def headings(self) -> list[tuple[str, bool]]:
-        """The data's columns, and whether each holds numbers."""
-        return [(str(name), is_numeric_dtype(kind)) for name, kind in self.data.dtypes.items()]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The data as text, numbers with four digits."""
-        columns = [_format_column(self.data.iloc[:, place]) for place in range(self.data.shape[1])]
-        return [list(row) for row in zip(*columns, strict=True)]
-
-    @property
-    def svg(self) -> str:
-        """The figure as SVG on white."""
-        return self.figure.svg
-
-    def inline(self) -> str:
-        """Return it as SVG for a page: in the page's colours, described by ``alt``."""
-        return self.figure.inline(self.alt, _PAGE_COLOURS)
-
     def render(self) -> RenderedFigure:
         """Return what a page shows of it."""
+        columns = [_format_column(self.data.iloc[:, place]) for place in range(self.data.shape[1])]
         return RenderedFigure(
             name=self.name,
             title=self.title,
             note=self.note,
             about=self.about,
-            headings=self.headings,
-            rows=self.rows,
-            csv=self.csv,
-            svg=self.svg,
-            inline_svg=self.inline(),
+            headings=[(str(name), is_numeric_dtype(kind)) for name, kind in self.data.dtypes.items()],
+            rows=[list(row) for row in zip(*columns, strict=True)],
+            csv=format_csv(self.data),
+            svg=self.figure.svg,
+            inline=self.figure.inline(self.alt, _PAGE_COLOURS),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedFigure:
-    """A figure as texts, named as in `FigureWithData`: all that a page and its files need, which can be kept."""
+    """A figure as texts: all that a page and its files need, which can be kept.
+
+    ``headings`` are the columns of its data, and whether each holds numbers, ``rows`` the data as text, numbers with
+    four digits. ``svg`` is the figure on white, ``inline`` in the page's colours, described to screen readers.
+    """
 
     name: str
     title: str
@@ -123,11 +102,7 @@ class RenderedFigure:
     rows: list[list[str]]
     csv: str
     svg: str
-    inline_svg: str
-
-    def inline(self) -> str:
-        """Return it as SVG for a page."""
-        return self.inline_svg
+    inline: str
 
 
 class FigureKind(ABC):
@@ -205,14 +180,14 @@ def speedup_axis(intervals: Iterable[Interval], label: str = "") -> Axis:
     return Axis(low=least, high=most, kind="log", label=label, ticks=ticks(places, lambda value: f"{value:g}×"))
 
 
-def rows_panel(x: Axis, labels: Sequence[Sequence[str]], *, gap_pt: float, right_pt: float = 0.0) -> Panel:
+def rows_panel(x: Axis, labels: Sequence[Sequence[str]], *, gap_pt: float) -> Panel:
     """Return a panel of rows under each other, each as high as the tallest label and a gap; the first has y 0.
 
     Row ``n`` lies at ``-n``.
     """
     height_pt = (gap_pt + _LINE_PT * max(map(len, labels))) * len(labels)
     y = Axis(low=0.4 - len(labels), high=0.6, ticks=[(-place, lines) for place, lines in enumerate(labels)])
-    return Panel(x=x, y=y, height_pt=height_pt, right_pt=right_pt)
+    return Panel(x=x, y=y, height_pt=height_pt)
 
 
 def draw_interval(
@@ -220,13 +195,10 @@ def draw_interval(
     opacity: float = 1,
 ) -> None:  # fmt: skip
     """Draw an interval in the colour of its verdict, as far as the axis reaches: across, or up where ``upright``."""
-    if verdict not in COLOURS:
-        return
-    axis = panel.y if upright else panel.x
-    ends = [min(max(end, axis.low), axis.high) for end in (low, high)]
-    points = [(at, end) if upright else (end, at) for end in ends]
-    dash = "2 2" if verdict == "undecided" else ""
-    panel.line(points, COLOURS[verdict], width=width, dash=dash, opacity=opacity)
+    if verdict in COLOURS:
+        points = [(at, end) if upright else (end, at) for end in (low, high)]
+        dash = "2 2" if verdict == "undecided" else ""
+        panel.line(points, COLOURS[verdict], width=width, dash=dash, opacity=opacity)
 
 
 def draw_point(panel: Panel, x: float, y: float, verdict: str | None, title: str = "") -> None:

@@ -59,7 +59,6 @@ def effects_figure(effects: pd.DataFrame, noise: float) -> FigureWithData:
         panel, ((-place, *each) for place, each in enumerate(zip(rows["verdict"], rows["speedup"], strict=True)))
     )
     return FigureWithData(
-        kind="effects",
         name=slug(f"effects-{technique}-{framework}"),
         title=title,
         alt=in_full(effects),

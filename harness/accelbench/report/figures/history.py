@@ -97,7 +97,6 @@ def draw_over_runs(framework: str, technique: str, panels: Sequence[MachinePanel
     title = _finding(framework, technique, panels)
     looks = _looks(panels)
     return FigureWithData(
-        kind="history",
         name=slug(f"history-{technique}-{framework}"),
         title=title,
         alt=f"{title}. {_describe_lines(panels)}",

@@ -51,8 +51,7 @@ def interaction_figure(found: Interaction, noise: float) -> FigureWithData:
     promise = f"promised by the two alone: {units.speedup(found.promised)}"
     keys.append(Key(label=promise, colour=ORANGE, marker="D", hollow=True))
     return FigureWithData(
-        kind="interaction",
-        name=slug(f"interaction-{'-'.join(found.techniques)}-{found.workload}-{found.options}"),
+        name=slug(f"interaction-{'-'.join(found.techniques)}-{found.workload}-{found.held}"),
         title=title,
         alt=f"{title}. {_each(found)}.",
         note=f"Speedups over {format_levels(found.arms['levels'].iloc[0])}, lines: their intervals, "
@@ -72,8 +71,7 @@ def _draw_line(panel: Panel, found: Interaction, place: int) -> Key:
     x = [at + (place - 0.5) * 2 * _APART for at in (0, 1)]
     panel.line([(at, arm["speedup"]) for at, arm in zip(x, arms, strict=True)], colour, width=1.5)
     for at, arm in zip(x, arms, strict=True):
-        ends = [min(max(arm[end], panel.y.low), panel.y.high) for end in ("low", "high")]
-        panel.line([(at, end) for end in ends], colour, width=2)
+        panel.line([(at, arm["low"]), (at, arm["high"])], colour, width=2)
         title = describe_effect(format_levels(arm["levels"]), arm)
         panel.mark(at, arm["speedup"], marker, colour, size=7, title=title)
     return Key(label=clip(f"{found.techniques[1]} {arms[0]['second']}"), colour=colour, marker=marker, line=True)

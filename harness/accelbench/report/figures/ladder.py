@@ -63,8 +63,7 @@ def ladder_figure(ladder: LadderResult) -> FigureWithData:
     _draw_bars(over_below, rows_of(steps))
     _draw(over_below, steps, first=0)
     return FigureWithData(
-        kind="ladder",
-        name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.options}"),
+        name=slug(f"ladder-{ladder.technique}-{ladder.workload}-{ladder.held}"),
         title=title,
         alt=f"{title}. Rung by rung: {_each(rungs)}.",
         note=_note(ladder),
@@ -103,7 +102,7 @@ def _draw_bars(panel: Panel, steps: Sequence[Row]) -> None:
     for place, step in enumerate(steps):
         panel.line([(1, -place), (step["speedup"], -place)], LINE, width=8)
         if step["verdict"] is None:
-            panel.line([(min(max(step[end], panel.x.low), panel.x.high), -place) for end in ("low", "high")], width=0.8)
+            panel.line([(step["low"], -place), (step["high"], -place)], width=0.8)
             panel.mark(step["speedup"], -place, "|", INK, size=9)
 
 

@@ -89,7 +89,6 @@ def pareto_figure(framework: str, technique: str, effects: pd.DataFrame) -> Figu
     absent = PRICES.keys() - {each.price for each in prices}
     columns = [name for name in _HEADINGS if name.removesuffix("_front") not in absent]
     return FigureWithData(
-        kind="pareto",
         name=slug(f"pareto-{technique}-{framework}"),
         title=finding,
         alt=f"{finding}. {note}",

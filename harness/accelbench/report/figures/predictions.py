@@ -35,7 +35,6 @@ def draw_predictions(predictions: Sequence[Predicted], name: str) -> FigureWithD
     verdicts = {found.effect.verdict for _, found in bounded}
     legend = [Key(label=each, colour=COLOURS[each], marker=MARKERS[each]) for each in MARKERS if each in verdicts]
     return FigureWithData(
-        kind="predictions",
         name=name,
         title=title,
         alt=f"{title}. {'; '.join(_describe(*pair) for pair in bounded)}.",

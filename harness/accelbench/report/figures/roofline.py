@@ -20,7 +20,7 @@ HEIGHT_PT = 190
 LEAST_OPERATIONS_PER_BYTE = 1e-2  # an operator that hardly computes stands at this end
 
 
-class Share(Protocol):
+class TimeShare(Protocol):
     """A share of the time of a step."""
 
     @property
@@ -40,7 +40,7 @@ class Operator(Protocol):
         """Its time."""
 
     @property
-    def share(self) -> Share:
+    def share(self) -> TimeShare:
         """Its share of the time."""
 
     @property

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from accelbench import units
@@ -24,6 +23,7 @@ from accelbench.report.figures.drawing import (
 from accelbench.report.figures.svg import WIDTH_PT, Axis, Chart, Panel
 from accelbench.report.verdicts import COLOURS
 from accelbench.results.arm_table import rows_of
+from accelbench.schema.verdict import ratio_of
 
 DECIDED = ("faster", "slower")
 _MOST, _FEW = 24, 6  # rows of workloads and of techniques: decided ones, and others where none is
@@ -54,7 +54,6 @@ def draw_shifts(comparison: RunComparison, title: str) -> FigureWithData | None:
     for place, row in enumerate(rows_of(rows)):
         _draw(panel, place, row)
     return FigureWithData(
-        kind="shifts",
         name="shifts",
         title=title,
         alt=f"{title}. {'; '.join(_describe_row(row) for row in rows_of(rows))}.",
@@ -90,7 +89,7 @@ def _select_rows(shifts: Sequence[list[dict[str, Any]]]) -> list[list[dict[str, 
 
 def _row(of: str, name: str, row: dict[str, Any], change: str = "") -> dict[str, Any]:
     ends = {"speedup": row["shift"], "low": row["low"], "high": row["high"]}
-    ratios = {column: float(np.exp(np.clip(end, -700, 700))) for column, end in ends.items()}
+    ratios = {column: ratio_of(end) for column, end in ends.items()}
     return {"of": of, "name": name, "change": change, "verdict": row["verdict"], **ratios}
 
 

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 from xml.sax.saxutils import escape
 
@@ -96,18 +97,6 @@ class Axis:
         low, high = self._scale(self.low), self._scale(self.high)
         return (self._scale(value) - low) / (high - low)
 
-    def value(self, share: float) -> float:
-        """Return the value at a share of the axis."""
-        low, high = self._scale(self.low), self._scale(self.high)
-        scaled = low + share * (high - low)
-        if self.kind == "linear":
-            return scaled
-        if self.kind == "log":
-            return math.exp(scaled)
-        linear = abs(scaled) <= _LINEAR_PART
-        size = abs(scaled) / _LINEAR_PART if linear else 10 ** (abs(scaled) - _LINEAR_PART)
-        return math.copysign(size * self.threshold, scaled)
-
     def _scale(self, value: float) -> float:
         if self.kind == "linear":
             return value
@@ -132,9 +121,9 @@ def log_places(low: float, high: float, within_decade: Sequence[float]) -> list[
     return [place for place in places if low <= place <= high]
 
 
-def round_places(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most so many evenly spaced places between two values that are round in powers of ten."""
-    raw = (high - low) / most or 1.0
+def round_places(low: float, high: float) -> list[float]:
+    """Return at most six evenly spaced places between two values that are round in powers of ten."""
+    raw = (high - low) / 5 or 1.0
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(multiple * power for multiple in (1, 2, 2.5, 5, 10) if multiple * power >= raw * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -159,11 +148,6 @@ class Box:
     def y(self, value: float) -> float:
         """Return where a value lies from the top."""
         return self.top + self.height * (1 - self.y_axis.share(value))
-
-    def values(self, x: float, y: float) -> tuple[float, float]:
-        """Return what a place stands for."""
-        across, up = (x - self.left) / self.width, 1 - (y - self.top) / self.height
-        return self.x_axis.value(across), self.y_axis.value(up)
 
 
 Point = tuple[float, float]
@@ -194,13 +178,13 @@ class Panel:
     def line(
         self, points: Iterable[Point], colour: str = INK, *, width: float = 1.2, dash: str = "", opacity: float = 1.0
     ) -> None:
-        """Draw a line through points; one that is not finite leaves a gap."""
+        """Draw a line through points, as far as the axes reach; one that is not a number leaves a gap."""
         parts: list[list[Point]] = [[]]
         for point in points:
-            if all(map(math.isfinite, point)):
-                parts[-1].append(point)
-            else:
+            if any(map(math.isnan, point)):
                 parts.append([])
+            else:
+                parts[-1].append(point)
         look = _stroke(colour, width, dash, opacity)
         drawn = [part for part in parts if len(part) > 1]
         self.marks.append(
@@ -208,7 +192,7 @@ class Panel:
         )
 
     def area(self, lower: Sequence[Point], upper: Sequence[Point], colour: str, opacity: float = 0.15) -> None:
-        """Shade between two lines with the same places along the x axis; a point that is not finite leaves a gap."""
+        """Shade between two lines with the same places along the x axis; one that is not a number leaves a gap."""
         parts: list[list[tuple[Point, Point]]] = [[]]
         for low, high in zip(lower, upper, strict=True):
             if math.isnan(low[1]) or math.isnan(high[1]):
@@ -224,17 +208,12 @@ class Panel:
 
         self.marks.append(draw)
 
-    def band(
-        self, low: float, high: float, colour: str, *, along: Literal["x", "y"] = "x", opacity: float = 0.25
-    ) -> None:
-        """Shade between two values of an axis, from one end of the other axis to its other end."""
+    def band(self, low: float, high: float, colour: str, *, opacity: float = 0.25) -> None:
+        """Shade between two values of the x axis, from the lower end of the y axis to the upper one."""
 
         def draw(box: Box) -> str:
-            if along == "x":
-                left, top, width, height = box.x(low), box.top, box.x(high) - box.x(low), box.height
-            else:
-                left, top, width, height = box.left, box.y(high), box.width, box.y(low) - box.y(high)
-            place = f'x="{_n(left)}" y="{_n(top)}" width="{_n(width)}" height="{_n(height)}"'
+            width = box.x(high) - box.x(low)
+            place = f'x="{_n(box.x(low))}" y="{_n(box.top)}" width="{_n(width)}" height="{_n(box.height)}"'
             return f'<rect {place} fill="{colour}" fill-opacity="{opacity:g}"/>'
 
         self.marks.append(draw)
@@ -313,14 +292,14 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Panels one above another under a title, with a legend below them."""
+    """Panels one above another under a title, with a legend below them, as they are when it is first drawn."""
 
     title: str
     panels: Sequence[Panel]
     legend: Sequence[Key] = ()
     columns: int = 1  # of the legend
 
-    @property
+    @cached_property
     def boxes(self) -> list[Box]:
         """Where the axes of each panel lie."""
         left = max(_left_pt(panel) for panel in self.panels)
@@ -333,12 +312,12 @@ class Chart:
             top += panel.height_pt + _below_pt(panel)
         return boxes
 
-    @property
+    @cached_property
     def title_lines(self) -> list[str]:
         """The lines of the title, none wider than the chart."""
         return wrap_text(self.title, WIDTH_PT - 2 * _EDGE_PT, size_pt=TITLE_PT, bold=True)
 
-    @property
+    @cached_property
     def height_pt(self) -> float:
         """The height of the chart with its title and its legend."""
         last, panel = self.boxes[-1], self.panels[-1]
@@ -350,11 +329,11 @@ class Chart:
         """The chart as a file of its own, on white."""
         size = f'width="{WIDTH_PT:g}pt" height="{self.height_pt:g}pt"'
         ground = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-        return f"{self._open_svg(f' {size}')}{ground}{self._draw()}</svg>\n"
+        return f"{self._open_svg(f' {size}')}{ground}{self._drawn}</svg>\n"
 
     def inline(self, described: str, colours: Mapping[str, str]) -> str:
         """Return it as an image for a page, described to screen readers, in the colours of the page."""
-        drawn = self._open_svg(f' role="img" aria-label="{_text(described)}"') + self._draw()
+        drawn = self._open_svg(f' role="img" aria-label="{_text(described)}"') + self._drawn
         for colour, own in colours.items():
             drawn = drawn.replace(f'"{colour}"', f'"{own}"')
         return f"{drawn}</svg>"
@@ -368,7 +347,8 @@ class Chart:
         font = f'font-family="\'DejaVu Sans\', sans-serif" font-size="{TEXT_PT:g}" fill="{INK}"'
         return f'<svg xmlns="http://www.w3.org/2000/svg" {view}{attributes} {font}>'
 
-    def _draw(self) -> str:
+    @cached_property
+    def _drawn(self) -> str:
         lines = [
             f'<tspan x="{_EDGE_PT:g}" dy="{_n(LINE_HEIGHT * TITLE_PT)}">{_text(line)}</tspan>'
             for line in self.title_lines

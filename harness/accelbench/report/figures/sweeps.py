@@ -72,8 +72,7 @@ def _figure(sweep: LevelSweep, panels: Sequence[_Quantity], end: str, *, logarit
     drawn = [_panel(x, panel, ran, sweep) for panel in panels]
     drawn[-1].x = replace(x, label=kind.replace("-", " "))
     return FigureWithData(
-        kind=kind,
-        name=slug(f"{kind}-{sweep.workload}-{sweep.options}"),
+        name=slug(f"{kind}-{sweep.workload}-{sweep.held}"),
         title=title,
         alt=f"{title}. In detail: {sweep.sentence}",
         note=f"Each point is the median of {describe_sample(ran['blocks'], 'block')}. {BAND} Dashed: the knee, the "

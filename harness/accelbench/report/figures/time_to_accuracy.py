@@ -19,7 +19,6 @@ from accelbench.results import Findings
 from accelbench.results.arm_table import Row, rows_of
 from accelbench.results.time_to_accuracy import TimeToAccuracy, name_once
 
-_KIND = "time-to-accuracy"
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _MOST_RULES = len(_MARKERS)
 _HEADROOM = 1.15
@@ -63,8 +62,7 @@ def time_to_accuracy_figure(found: TimeToAccuracy) -> FigureWithData:
         _draw(above, below, rows_of(arms), key, found.name)
     columns = {"at": found.name} | {name: heading for name, heading in _DRAWN.items() if name in found.arms}
     return FigureWithData(
-        kind=_KIND,
-        name=slug(f"{_KIND}-{found.workload}-{found.options}"),
+        name=slug(f"time-to-accuracy-{found.workload}-{found.held}"),
         title=title,
         alt=f"{title}. In detail: {'; '.join(_detail(row, found.name) for row in rows_of(found.arms))}.",
         note=_note(found),

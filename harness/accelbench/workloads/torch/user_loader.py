@@ -576,10 +576,11 @@ class _RepeatedBatches:
         self._loader, self._count, self._seeds = loader, count, seeds
 
     def __iter__(self) -> Iterator[Any]:
-        number = 0
-        for number, batch in enumerate(_first_of(self._loader, self._count, self._seeds), 1):
+        is_empty = True
+        for batch in _first_of(self._loader, self._count, self._seeds):
+            is_empty = False
             yield batch
-        if not number:
+        if is_empty:
             raise BadInput(NO_BATCH)
 
 
