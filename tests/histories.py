@@ -68,7 +68,7 @@ def _arms(names: list[str], times: np.ndarray, effects: np.ndarray, spread: floa
     shared = {
         "run": np.repeat(names, number), "trial": trials, "module": "test_amp", "framework": "torch",
         "workload": workloads, "problem": "", "fixed": "", "unit": "image", "size": "small",
-        "ablation": False,
+        "ablation": False, "disturbed": False,
     }  # fmt: skip
     baseline = pd.DataFrame(
         shared

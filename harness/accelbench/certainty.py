@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from accelbench import units
-from accelbench.schema.reasons import Reason, describe
+from accelbench.schema.reasons import OTHER_WORK, Reason, describe
 from accelbench.schema.result import Run, TrialRecord, Visit
 from accelbench.schema.verdict import NEGLIGIBLE
 from accelbench.text import join_names
@@ -126,6 +126,15 @@ def describe_odd_visits(trials: Iterable[TrialRecord]) -> str:
     repeated = sum(visit.is_repetition for visit in visits)
     again = f"; {units.plural(repeated, 'visit')} {'was' if repeated == 1 else 'were'} repeated" if repeated else ""
     return f"In this run, {join_names(causes)}{again}"
+
+
+def is_disturbed(trial: TrialRecord) -> bool:
+    """Return whether other work ran beside a trial, or every visit found the machine in an unusual state.
+
+    Its times then say less about the program than about that moment; a speedup compares what the moment did to both.
+    """
+    is_odd = bool(trial.visits) and all(visit.odd for visit in trial.visits)
+    return is_odd or any(remark.code in OTHER_WORK for remark in trial.remarks)
 
 
 def describe_joined(trials: Iterable[TrialRecord]) -> str:

@@ -89,6 +89,7 @@ def _arm(trial: int, level: str) -> dict[str, object]:
         "unit": "step",
         "size": "small",
         "ablation": False,
+        "disturbed": False,
     }
     baseline = level == LEVELS[0]
     of_effect = {"against": LEVELS[0], "pairs": 50, "workers": 1, "paired": True}

@@ -50,7 +50,7 @@ def _arms(run: str, moved: dict, workloads: int, spread: float, chance: np.rando
             yield {
                 "run": run, "case": f"t{place}|{level}", "trial": f"t{place}", "module": "m", "framework": "numpy",
                 "workload": f"w{place}", "problem": "", "fixed": "", "technique": "" if baseline else "toggle",
-                "level": level, "against": "off", "baseline": baseline, "unit": "item",
+                "level": level, "against": "off", "baseline": baseline, "unit": "item", "disturbed": False,
                 "log_s": shared + slower - effect + chance.normal(0, spread),
                 "log_effect": seen, "log_low": seen - 2.6 * spread, "log_high": seen + 2.6 * spread,
             }  # fmt: skip
@@ -141,6 +141,18 @@ def test_a_run_of_few_workloads_among_others_leaves_every_shift_known():
     found = compare_runs(History(runs=history.runs, observations=history.observations[~few]), before, after)
     assert len(found.machine) == 1
     assert found.techniques[["own_shift", "baseline_shift"]].notna().all(axis=None)
+
+
+def test_times_of_disturbed_trials_are_not_compared():
+    runs, before, after = sides(workload=0.7)
+    history = made(runs)
+    assert called(compare_runs(history, before, after).workloads) == {"w0": "slower"}
+    is_first = history.observations["run"].isin(after) & (history.observations["workload"] == "w0")
+    history.observations.loc[is_first, "disturbed"] = True
+    found = compare_runs(history, before, after)
+    assert called(found.workloads) == {}
+    assert found.remarks[0] == "60 arms on both sides"
+    assert "1 trial of b0: the times are not compared" in found.remarks[1]
 
 
 @pytest.mark.parametrize("seed", range(3))

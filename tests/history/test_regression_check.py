@@ -135,6 +135,19 @@ def test_a_whole_run_after_a_run_of_one_slow_workload_is_at_its_usual_speed():
     assert raised(check_regressions(only("net-3", "example/0029_run", known))) == []
 
 
+def test_times_of_a_disturbed_trial_raise_nothing_and_the_check_says_so():
+    known = history(cases=20, workload_step={3: 0.6})
+    assert raised(check_regressions(known)) == [("workload", "net-3", "slower")]
+    last = (known.observations["run"] == "example/0030_run") & (known.observations["workload"] == "net-3")
+    known.observations.loc[last, "disturbed"] = True
+    found = check_regressions(known)
+    assert raised(found) == []
+    assert [each for each in found.remarks if "the times are not compared" in each] == [
+        "1 trial of example/0030_run: the times are not compared, since other work ran beside, or every visit found the "
+        "machine in an unusual state"
+    ]
+
+
 def test_a_run_that_doubts_its_own_effect_raises_nothing():
     known = history(cases=20, step={3: 0.9})
     last = known.observations["run"] == "example/0030_run"

@@ -136,8 +136,8 @@ def _explain_change(runs: pd.DataFrame, at: int, framework: str) -> str:
     A level shift among scattered values may be dated to the wrong run. So where nothing changed at this run, but
     something did at a single run close by, that is returned with its run.
     """
-    if cause := _environment_change(runs, at, framework):
-        return f"{cause} at that run"
+    if cause := _environment_change(runs, at, framework, " at that run"):
+        return cause
     nearby = [(place, cause) for place in _nearby(runs, at) if (cause := _environment_change(runs, place, framework))]
     if len(nearby) != 1:
         return "nothing known changed at that run"
@@ -145,15 +145,15 @@ def _explain_change(runs: pd.DataFrame, at: int, framework: str) -> str:
     return f"nothing known changed at that run, but close by, at run {runs.index[place].rpartition('/')[2]}: {cause}"
 
 
-def _environment_change(runs: pd.DataFrame, place: int, framework: str) -> str:
-    """Return what may have changed the numbers since the run before, "" where nothing did."""
+def _environment_change(runs: pd.DataFrame, place: int, framework: str, when: str = "") -> str:
+    """Return what may have changed the numbers since the run before, and ``when``; "" where nothing did."""
     differences = differences_between(runs.iloc[[place - 1]], runs.iloc[[place]], framework)
     causes = possible_causes(differences)
     if len(causes) < 2:
-        return summarize(differences) if causes else ""
+        return f"{summarize(differences)}{when}" if causes else ""
     separating = runs_to_separate(differences)
-    apart = f", told apart by {separating}," if separating else ""
-    return f"{name_cause(differences)} ({summarize(differences)}){apart}"
+    apart = f"; to tell them apart: {separating}" if separating else ""
+    return f"{name_cause(differences)}{when} ({summarize(differences)}){apart}"
 
 
 def _nearby(runs: pd.DataFrame, at: int) -> list[int]:

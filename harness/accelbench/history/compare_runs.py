@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from accelbench.errors import BadInput
 from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, TimeParts, split_times
-from accelbench.history.observations import LABEL, History, pivot, standard_errors, tests_by_case
+from accelbench.history.observations import LABEL, History, describe_disturbed, pivot, standard_errors, tests_by_case
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
 from accelbench.results.arm_table import rows_of
@@ -154,8 +154,10 @@ def compare_runs(
     """
     sides = _make_sides(history.runs, before, after, thresholds or Thresholds())
     observed = history.observations[history.observations["run"].isin(sides.runs)]
-    all_times = pivot(observed, "log_s", [*_CASE, "baseline"], sides.runs)
-    times = sides.on_both(all_times)
+    all_times, undisturbed = (
+        pivot(arms, "log_s", [*_CASE, "baseline"], sides.runs) for arms in (observed, observed[~observed["disturbed"]])
+    )
+    times = sides.on_both(undisturbed)
     parts = split_times(times, min_workloads=1 if sides.are_two_machines else MIN_WORKLOADS)
     beyond_machine = (times - parts.machine.fillna(0.0)).droplevel("baseline")
     machine = _compare_machine(parts, sides)
@@ -166,7 +168,11 @@ def compare_runs(
         machine=machine,
         workloads=_compare_workloads(parts, sides),
         techniques=_compare_techniques(observed, history.runs, beyond_machine, sides),
-        remarks=(_count_arms(all_times, len(times), before, after), *_doubt_machine(parts, machine)),
+        remarks=(
+            _count_arms(all_times, len(sides.on_both(all_times)), before, after),
+            *describe_disturbed(observed, [*before, *after]),
+            *_doubt_machine(parts, machine),
+        ),
     )
 
 

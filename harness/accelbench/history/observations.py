@@ -10,6 +10,7 @@ Columns of the observations; texts are categoricals, and the runs stand in the o
                     what is switched, to which level and from which; ``technique`` is "" for a baseline
     baseline        whether the arm is its trial's baseline
     ablation        whether the arm only takes a part of the work away
+    disturbed       whether its times say more about the machine at that moment: :func:`certainty.is_disturbed`
     unit            what an item is
     size            of the problems, as the settings say: ``small`` or ``full``; "" where the file does not say. Runs
                     with cold caches have sizes of their own, such as ``full, cold cache``: they share no series
@@ -36,7 +37,7 @@ arm, ``outcome`` and ``reason``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -54,7 +55,7 @@ from accelbench.units import plural
 
 _COPIED = (
     "trial", "module", "framework", "workload", "level", "against", "baseline", "unit", "verdict", "pairs", "workers",
-    "paired", "ablation",
+    "paired", "ablation", "disturbed",
 )  # fmt: skip
 TEXTS = (
     "run", "case", "trial", "module", "framework", "workload", "problem", "fixed", "technique", "level", "against",
@@ -71,6 +72,7 @@ _DEFAULT_ALPHA = 0.01  # of a run's intervals, where its settings do not say
 KINDS = {
     "baseline": "bool",
     "ablation": "bool",
+    "disturbed": "bool",
     "paired": "boolean",
     "pairs": "Int64",
     "workers": "Int64",
@@ -143,6 +145,17 @@ def observe_arms(results: Sequence[Result], names: Sequence[str] | None = None) 
     unmeasured = arms.loc[arms["outcome"] != "measured", [*UNMEASURED_COLUMNS]].reset_index(drop=True)
     reasons = ["" if each is None else str(each) for each in unmeasured["reason"]]
     return _set_types(timed), unmeasured.assign(reason=reasons)
+
+
+def describe_disturbed(observed: pd.DataFrame, runs: Collection[str]) -> list[str]:
+    """Return of how many trials of each of these runs the times are not compared, and why, in a sentence each."""
+    own = observed[observed["run"].isin(list(runs)) & observed["disturbed"]]
+    trials = own.groupby("run", observed=True)["trial"].nunique()
+    return [
+        f"{plural(number, 'trial')} of {printable(run)}: the times are not compared, since other work ran beside, or "
+        "every visit found the machine in an unusual state"
+        for run, number in trials.items()
+    ]
 
 
 def _set_types(observations: pd.DataFrame) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from accelbench import units
 from accelbench.errors import BadInput
 from accelbench.history.decompose import WORKLOAD, split_times
 from accelbench.history.epochs import assign_epochs, differences_between
-from accelbench.history.observations import History, pivot, standard_errors, tests_by_case
+from accelbench.history.observations import History, describe_disturbed, pivot, standard_errors, tests_by_case
 from accelbench.history.policy import Subject, Thresholds, Waiver, log_adjustments, log_margin
 from accelbench.history.run_statistics import (
     MAX_RUNS,
@@ -212,6 +212,7 @@ def check_regressions(
     series = [each for each in series if each.subjects]
     as_measured = _judge(series, names, thresholds) if waivers else []
     series, reasons, remarks = _adjust(series, waivers, names)
+    remarks += describe_disturbed(observed, [*baseline, names[-1]]) if len(observed) else []
     remarks += thresholds.remark_unknown([subject for each in series for subject in each.subjects])
     findings = _name_accepted(_judge(series, names, thresholds), as_measured, reasons)
     lost, left_out = _find_lost(history.unmeasured, observed, names[-1], tests)
@@ -320,7 +321,8 @@ def _effects(
 
 def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str], RunRoles]) -> list[_SpeedSeries]:
     """Return the machine's part of every run's speeds and those of the workloads, as series with separate spreads."""
-    times = pivot(observed[observed["baseline"]], "log_s", [*WORKLOAD, "case", "baseline"], runs["run"].tolist())
+    telling = observed[observed["baseline"] & ~observed["disturbed"]]
+    times = pivot(telling, "log_s", [*WORKLOAD, "case", "baseline"], runs["run"].tolist())
     parts = split_times(times)
     machine = Subject(kind="machine", key=str(runs["machine"].iloc[-1]), changed=roles_of("").changed)
     workloads = [

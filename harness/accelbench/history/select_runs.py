@@ -45,10 +45,12 @@ def empty_history() -> History:
     return History(runs=describe_runs([]), observations=observe([]))
 
 
-def select_runs(text: str, history: History) -> tuple[History, list[str]]:
+def select_runs(text: str, known: History, joined: History | None = None) -> tuple[History, list[str]]:
     """Return the runs that a text means, in the order in which they were made, and a history that contains them.
 
-    The text is a list separated by commas. Each part is the first of these that fits:
+    Files that are not among the ``known`` runs join these, or the history ``joined`` that files have joined before.
+    Everything but a file names known runs alone. The text is a list separated by commas. Each part is the first of
+    these that fits:
 
     - ``latest``, or ``latest~2`` for the one two before it
     - ``machine:NAME``: all runs of a machine, by its name or a part that no other machine's name has
@@ -61,28 +63,32 @@ def select_runs(text: str, history: History) -> tuple[History, list[str]]:
         BadInput: a part means no run, or it is not clear which.
         UnreadableResult: a file cannot be read.
     """
-    chosen: list[str] = []
+    history, chosen = joined or known, []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        history, runs = _select_part(part, history)
+        runs = _select_known(part, known)
+        if not runs:
+            history, runs = _select_files(part, known, history)
         chosen += runs
     if not chosen:
         raise BadInput(f"{printable(text)!r} names no run; give {WAYS}")
     return history, [run for run in history.runs["run"] if run in set(chosen)]
 
 
-def _select_part(part: str, history: History) -> tuple[History, list[str]]:
-    runs = history.runs
-    if len(runs):
-        if latest := _LATEST.fullmatch(part):
-            return history, [_select_latest(part, int(latest[1] or 0), runs)]
-        if part.startswith(_MACHINE):
-            return history, _select_machine(part.removeprefix(_MACHINE), runs)
-        if _NUMBER.fullmatch(part):
-            return history, [_select_number(part, history)]
-        if found := _select_name(part, runs):
-            return history, found
-        _refuse_unreadable(part, history)
-    return _select_files(part, history)
+def _select_known(part: str, known: History) -> list[str]:
+    """Return the known runs that a part names; none where it may be a file."""
+    runs = known.runs
+    if runs.empty:
+        return []
+    if latest := _LATEST.fullmatch(part):
+        return [_select_latest(part, int(latest[1] or 0), runs)]
+    if part.startswith(_MACHINE):
+        return _select_machine(part.removeprefix(_MACHINE), runs)
+    if _NUMBER.fullmatch(part):
+        return [_select_number(part, known)]
+    found = _select_name(part, runs)
+    if not found:
+        _refuse_unreadable(part, known)
+    return found
 
 
 def _select_latest(part: str, before: int, runs: pd.DataFrame) -> str:
@@ -143,12 +149,12 @@ def _select_name(part: str, runs: pd.DataFrame) -> list[str]:
     return list(runs.loc[fits, "run"])
 
 
-def _select_files(part: str, history: History) -> tuple[History, list[str]]:
+def _select_files(part: str, known: History, history: History) -> tuple[History, list[str]]:
     matches = [part]
     if _is_pattern(part) and not is_present(part):
         matches = sorted(glob.glob(part, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
     if not matches or not all(map(is_present, matches)):
-        raise BadInput(f"{printable(part)}: no such run or file; {_describe_known(history.runs)}; give {WAYS}")
+        raise BadInput(f"{printable(part)}: no such run or file; {_describe_known(known.runs)}; give {WAYS}")
     chosen: list[str] = []
     for path in matches:
         history, runs = _add_file(path, history)

@@ -25,7 +25,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from accelbench.measuring.costs import resources
 from accelbench.schema import nvml
-from accelbench.schema.reasons import Reason, describe, group, reason
+from accelbench.schema.reasons import OTHER_WORK, Reason, describe, group, reason
 from accelbench.units import plural
 
 # The fastest repeat counts: an interruption lengthens some of them, a slower machine all. Arithmetic takes a few
@@ -35,7 +35,6 @@ NUMBERS = 2048  # fit into the fastest cache
 ROWS = 500  # take a millisecond or two
 BUFFER_BYTES = 32 * 2**20  # read in pieces, so that a piece has left the caches before it is read again
 PIECE_BYTES = 2**20
-_OTHER_WORK = {"other-processes", "stolen-cores", "shared-cores", "gpu-shared"}  # codes of remarks on a trial
 
 
 class ReferenceWork:
@@ -246,7 +245,7 @@ def describe_other_work(remarks: Sequence[Sequence[Reason]]) -> str:
 
     ``remarks`` are those on each trial.
     """
-    alike = group(each for of_trial in remarks for each in of_trial if each.code in _OTHER_WORK)
+    alike = group(each for of_trial in remarks for each in of_trial if each.code in OTHER_WORK)
     found = [f"{describe(each, brief=True)} in {len(each)} of {plural(len(remarks), 'trial')}" for each in alike]
     said = f"Other work was in the way: {'; '.join(found)}. On a quieter machine, the numbers may differ."
     return said if found else ""

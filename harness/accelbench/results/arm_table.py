@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from accelbench.certainty import is_disturbed
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
 from accelbench.results.load import Result
 from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord, join_groups
@@ -139,11 +140,12 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
 
 def _brief_rows(result: Result) -> Iterator[dict[str, Any]]:
     for trial in result.run.trials:
-        common = _trial(trial)
+        common, disturbed = _trial(trial), is_disturbed(trial)
         for position, arm in enumerate(trial.arms):
             yield {
                 **common,
                 **_identify(arm, trial, position),
+                "disturbed": disturbed,
                 "s_per_item": _seconds_per_item(arm.timing, arm.items),
                 **_effect(_effect_of(arm, position)),
             }

@@ -84,6 +84,8 @@ _FORMATTERS: dict[str, Callable[[Any], str]] = {
     "visits": partial(units.plural, noun="visit"),  # a total
 }
 
+# Codes of the remarks that other work ran beside a trial.
+OTHER_WORK = frozenset({"other-processes", "stolen-cores", "shared-cores", "gpu-shared"})
 _LONGEST_MESSAGE = 300  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = re.compile(r":\s*$|^Exception encountered when calling .*\.$")

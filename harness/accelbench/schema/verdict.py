@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accelbench.schema.result import Verdict
+from accelbench.schema.result import Effect, Verdict
 
 GLYPHS: dict[str, str] = {"faster": "▲", "slower": "▼", "same": "=", "undecided": "?"}
 DOUBTFUL = "†"  # behind the speedup of an effect one of whose arms is doubtful
@@ -29,6 +29,12 @@ def verdict(low: float, high: float, noise: float, same: float | None = None) ->
     if -same_zone < low and high < same_zone:
         return "same"
     return "undecided"
+
+
+def verdict_of_this_run(effect: Effect, noise: float) -> Verdict:
+    """Return the verdict on what a run shows of an effect without the earlier runs that have joined it."""
+    _, low, high = effect.of_this_run
+    return verdict(low, high, noise, NEGLIGIBLE) if effect.joined_runs else effect.verdict
 
 
 def noise_zone(noise: float) -> tuple[float, float]:
