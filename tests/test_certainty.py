@@ -98,6 +98,11 @@ def test_the_times_of_odd_visits_add_up_over_all_trials_and_repetitions_are_coun
     assert describe_odd_visits(trials) == "In this run, the cores lay far apart for 40 s; 2 visits were repeated"
 
 
+def test_a_visit_shorter_than_a_second_did_not_take_0_s() -> None:
+    trials = [visited(odd(FAR, span_s=0.2))]
+    assert describe_odd_visits(trials) == "In this run, the cores lay far apart for less than a second"
+
+
 def test_a_visit_that_is_odd_for_two_reasons_counts_for_both_and_the_most_frequent_comes_first() -> None:
     assert describe_odd_visits([visited(odd(SLOW), odd(SLOW, FAR, span_s=70.0), AGAIN)]) == (
         "In this run, the machine was slower than at its best for 1 min 30 s "

@@ -26,7 +26,12 @@ def test_predictions_stand_beside_measurements(text):
     assert "1.72×" in line
     assert "4.00× (3.80–4.20)" in line
     assert line.endswith("surpassed")
-    assert "Profiles say something of 4 effects and bound 3; 1 surpasses its bound." in text
+    assert "Profiles cover 4 effects and bound 3 of them; 1 surpasses its bound." in text
+
+
+def test_where_nothing_surpasses_its_bound_none_is_said():
+    text = as_text(explanation(predictions=explanation().predictions[:2]), explained_run())
+    assert "Profiles cover 2 effects and bound 2 of them; none surpasses its bound." in text
 
 
 def test_what_is_lacking_is_said(text):

@@ -11,9 +11,9 @@ from accelbench.schema.reasons import reason
 from accelbench.schema.result import Effect, TrialRecord, Visit
 
 
-def texts(trials: list[TrialRecord], *, width: int | None = None, verbose: bool = False) -> list[str]:
+def texts(trials: list[TrialRecord], *, width: int | None = None, verbose: bool = False, visits: int = 1) -> list[str]:
     """Return the summary of these trials, made at a budget of 0.7 s and 1 % of noise."""
-    judging = Judging(noise=0.01, budget_s=0.7)
+    judging = Judging(noise=0.01, budget_s=0.7, visits=visits)
     return [line.text for line in summary_lines(trials, judging, width=width, verbose=verbose)]
 
 
@@ -55,6 +55,12 @@ OPEN = effect(1.11, 0.9, 1.3, "undecided")
 def switched(name: str, found: Effect, **fields: Any) -> TrialRecord:
     """Return a trial that switches a technique of this name on."""
     return trial(arm({name: "off"}, 1.0), arm({name: "on"}, 0.5, effect=found, **fields), id=f"t[{name}]")
+
+
+def test_an_interrupted_run_is_resumed_to_decide_what_its_other_visits_may_decide() -> None:
+    made = replace(switched("amp", OPEN), visits=[Visit(begun_s=1.0)])
+    assert any("to decide: --accel-resume, which makes 1 more visit" in line for line in texts([made], visits=2))
+    assert not any("--accel-resume" in line for line in texts([made]))
 
 
 def test_effects_stand_by_verdict_with_the_recipe_of_what_pays_and_what_would_decide_the_rest() -> None:

@@ -17,7 +17,7 @@ def test_a_duration_is_written_in_the_unit_that_fits_it(value, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(9.999, "10.0"), (0.0999999, "0.100"), (999.96, "1000"), (123456, "123000"), (0, "0"), (-2.5, "-2.50")],
+    [(9.999, "10.0"), (0.0999999, "0.100"), (999.96, "1,000"), (123456, "123,000"), (0, "0"), (-2.5, "-2.50")],
 )
 def test_three_digits_are_three_digits_also_where_rounding_adds_one(value, text):
     assert units.significant(value) == text
@@ -47,6 +47,10 @@ def test_a_rate_names_what_it_counts(value, unit, text):
 def test_an_interval_without_an_upper_bound_says_so():
     assert units.interval(1.79, 1.88) == "1.79–1.88"
     assert units.interval(0, float("inf")) == "0–∞"
+
+
+def test_a_speedup_of_thousands_and_its_interval_are_grouped():
+    assert units.ratio(1540.2, 1.31, 16432.0) == "1,540× (1.31–16,400)"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0 %"), (1e-7, "below 0.010 %"), (0.0042, "0.42 %"), (0.31, "31 %")])

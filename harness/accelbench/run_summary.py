@@ -48,11 +48,13 @@ class Line(NamedTuple):
 class Judging:
     """What verdicts rest on: the half-width of the noise zone as a fraction, and the seconds of measuring per arm.
 
-    ``budget_s`` is None where it is not known.
+    ``budget_s`` is None where it is not known. ``visits`` are those of each trial that a run was to make, which was
+    interrupted and can be resumed; 1 for any other run.
     """
 
     noise: float
     budget_s: float | None
+    visits: int = 1
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,8 @@ def _details(found: _Found, judging: Judging) -> str:
 
 def _to_decide(found: _Found, judging: Judging) -> str:
     effect = found.effect
+    if (made := len(found.trial.visits)) and made < judging.visits:
+        return f"to decide: --accel-resume, which makes {units.plural(judging.visits - made, 'more visit')}"
     needed = what_would_decide(
         times_the_pairs(effect.speedup, effect.low, effect.upper, judging.noise),
         disturbed=bool(found.trial.remarks),

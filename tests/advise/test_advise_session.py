@@ -230,6 +230,13 @@ def test_what_cannot_be_done_is_one_line(pool, wishes, error, words):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("wishes", [{"framework": "torch"}, {"only": ("flight",)}])
+def test_a_wrong_name_is_refused_while_another_process_measures(wishes, monkeypatch):
+    monkeypatch.setattr("accelbench.advise.session.hold_machine", lambda _: pytest.fail("waits for the machine"))
+    with pytest.raises(BadInput):
+        advise(Request(workload=WALK, techniques=(GAIT, PACE), **wishes))
+
+
 def test_a_technique_of_numbers_can_be_held_at_one_between_its_levels(pool):
     request = Request(workload=WALK, techniques=(GAIT, PACE), only=("gait",), held={"pace": "3"})
     assert prepare(request, pool).trial.fixed == {"pace": "3"}

@@ -64,7 +64,7 @@ def test_without_a_workload_it_is_one_line(accelbench):
         (["heat", "--set", "a=1,b=2"], "--set: 'a=1,b=2' is more than one name and value; repeat the option: --set"),
         (
             ["heat", "--framework", "numpy", "--only", "flight"],
-            "unknown technique 'flight' for numpy; expected one of: ",
+            "--only: unknown technique 'flight' for numpy; expected one of: ",
         ),
         (["heat", "--only", " "], "--only: no technique is named; for example --only amp,batch_size"),
         (["heat", "--set", "a=1", "--set", "a=2"], "--set: a cannot be both 1 and 2"),

@@ -250,7 +250,10 @@ def _resolve(request: Request) -> tuple[Workload, str]:
             f"--framework: {work.name} does not run in {request.framework!r}; "
             f"expected one of: {', '.join(work.frameworks)}"
         )
-    return work, request.framework or work.frameworks[0]
+    framework = request.framework or work.frameworks[0]
+    for name in request.only:
+        find_technique(framework, name, "--only")
+    return work, framework
 
 
 def _host_and_setting(accelerators: tuple[str, ...], request: Request) -> tuple[Host, Setting]:

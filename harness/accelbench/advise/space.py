@@ -227,7 +227,6 @@ def build_space(framework: str, found: Collection[Applicable], only: tuple[str, 
     for name in only:
         if name in free:
             continue
-        find_technique(framework, name)
         refused = next((reason for each in found if each.technique == name for reason in each.refused.values()), "")
         if not refused or free.keys().isdisjoint(only):
             raise Unavailable(

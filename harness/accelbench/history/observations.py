@@ -18,7 +18,7 @@ Columns of the observations; texts are categoricals, and the runs stand in the o
     log_effect, log_low, log_high
                     of the speedup and its interval, which may be unbounded; missing for a baseline
     verdict, pairs, workers, paired
-                    of the effect; missing for a baseline
+                    of the effect, the verdict on this interval; missing for a baseline
 
 Columns of the runs:
 

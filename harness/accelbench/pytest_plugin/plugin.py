@@ -299,7 +299,8 @@ def pytest_terminal_summary(
             terminalreporter.ensure_newline()
             terminalreporter.section("accelbench")
             plan = session.config.plan
-            judging = Judging(noise=plan.noise, budget_s=plan.budget_s)
+            visits = plan.visits if storage.interrupted else 1
+            judging = Judging(noise=plan.noise, budget_s=plan.budget_s, visits=visits)
             width = shutil.get_terminal_size().columns if terminalreporter.isatty else None
             rehearsed, verbose = session.config.rehearse, config.get_verbosity() > 0
             for line in summary_lines(records, judging, width=width, rehearsed=rehearsed, verbose=verbose):

@@ -24,6 +24,7 @@ import pytest
 
 from accelbench.errors import BadInput
 from accelbench.files import sync_folder
+from accelbench.locations import JOURNAL
 from accelbench.pytest_plugin.collection import TrialSpec
 from accelbench.pytest_plugin.options import RunConfig, this_machine
 from accelbench.schema.environment_difference import differing_facts
@@ -36,7 +37,6 @@ from accelbench.text import list_some
 if TYPE_CHECKING:
     from accelbench.pytest_plugin.passes import JournaledVisit
 
-SUFFIX = ".journal"  # pytest-benchmark reads every *.json beside it
 # How many sessions may lose a trial with its worker. Without a limit, parts that begin with the same two hangs would
 # never get any further.
 MAX_RETRIES = 2
@@ -167,7 +167,7 @@ def read_journal(path: Path) -> Journal | None:
 
 def unfinished_runs(folder: Path) -> list[Journal]:
     """Return the journals in a folder, newest first."""
-    journals = [journal for path in folder.glob(f"*{SUFFIX}") if (journal := read_journal(path)) is not None]
+    journals = [journal for path in folder.glob(f"*{JOURNAL}") if (journal := read_journal(path)) is not None]
     return sorted(journals, key=lambda journal: journal.header.started, reverse=True)
 
 

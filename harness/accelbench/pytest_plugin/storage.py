@@ -19,10 +19,9 @@ from pytest_benchmark.utils import safe_dumps
 
 from accelbench.errors import BadInput, UnreadableResult
 from accelbench.files import destination, hide_from_git, is_special, require_writable, write_atomically
-from accelbench.locations import RESULTS, RESULTS_INI, UNCONFIGURED, configured_results, number_of
+from accelbench.locations import JOURNAL, RESULTS, RESULTS_INI, UNCONFIGURED, configured_results, number_of
 from accelbench.pytest_plugin.options import Options, this_machine
 from accelbench.pytest_plugin.resume import (
-    SUFFIX,
     Journal,
     JournalHeader,
     differences,
@@ -151,7 +150,7 @@ class Storage:
             yield f"accelbench: {_count_finished(self.journal)} come from {self._relative(self.journal.path)}"
             return
         started = re.sub(r"[^0-9T]", "", now.started.partition("+")[0])
-        self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{SUFFIX}", now)
+        self.journal = Journal(folder / f"{now.name}-{started}-{os.getpid()}{JOURNAL}", now)
         if unfinished:
             runs = list_some((f"{self._relative(each.path)} ({_count_finished(each)})" for each in unfinished), 1)
             if self._in_parts:
@@ -187,7 +186,7 @@ class Storage:
         """Hide runs from Git where the project names no folder for them, and elsewhere those without a name."""
         with suppress(OSError):  # saving will say it
             if configured_results(self._config.invocation_params.dir):
-                hide_from_git(folder, ".gitignore", f"*_{UNNAMED}.*", f"*{SUFFIX}")
+                hide_from_git(folder, ".gitignore", f"*_{UNNAMED}.*", f"*{JOURNAL}")
             else:
                 hide_from_git(folder if self.in_own_folder else self._host.storage.path, "*")
 
