@@ -79,9 +79,10 @@ def count_predictions(predictions: Sequence[Predicted]) -> str:
     """Return how many effects were predicted, bounded and surpassed, as a sentence."""
     bounded = [pair for pair in predictions if math.isfinite(pair[0].at_most)]
     surpassed = sum(is_surpassed(*pair) for pair in bounded)
+    surpass = "surpass their bounds" if surpassed > 1 else "surpasses its bound"
     return (
-        f"Profiles say something of {plural(len(predictions), 'effect')} and bound {count(len(bounded))}; "
-        f"{count(surpassed)} {'surpasses its' if surpassed == 1 else 'surpass their'} bound."
+        f"Profiles cover {plural(len(predictions), 'effect')} and bound {count(len(bounded))} of them; "
+        f"{count(surpassed) if surpassed else 'none'} {surpass}."
     )
 
 
@@ -150,9 +151,7 @@ def as_json(explanation: RunExplanation, run: Run) -> dict[str, Any]:
     written: dict[str, Any] = msgspec.to_builtins(explanation)
     return written | {
         "predictions": [
-            msgspec.to_builtins(predicted)
-            | {"at_most": finite_or_none(predicted.at_most)}
-            | _measured_as_json(found)
+            msgspec.to_builtins(predicted) | {"at_most": finite_or_none(predicted.at_most)} | _measured_as_json(found)
             for predicted, found in list_predictions(explanation, run)
         ],
         "reasons": [

@@ -33,6 +33,7 @@ _SETTINGS = {
     "pytest.toml": ("pytest",), ".pytest.toml": ("pytest",), "pytest.ini": ("pytest",), ".pytest.ini": ("pytest",),
     "pyproject.toml": ("tool", "pytest"), "tox.ini": ("pytest",), "setup.cfg": ("tool:pytest",),
 }  # fmt: skip
+JOURNAL = ".journal"  # suffix of the file of an unfinished run; pytest-benchmark reads every *.json beside it
 NUMBERED = re.compile(r"(?P<number>\d{4,15})_(?P<name>.+)")  # the name of a run's file, without its suffix
 MAX_DEPTH = 16  # nested folders that are searched for results
 # The names that storages give to a value that changes with the file, the most reliable first.
@@ -134,7 +135,8 @@ def default_results() -> str:
     """Return the folder that holds the newest run measured here: the configured one, ``results`` or ``.benchmarks``."""
     here = Path.cwd()
     folders = [configured_results(here) or here / RESULTS, here / UNCONFIGURED]
-    chosen = max(folders, key=_newest_run_s)  # the first one where there is none
+    # The first one where there is neither a run nor the journal of one.
+    chosen = max(folders, key=lambda folder: (_newest_run_s(folder), any(folder.glob(f"*/*{JOURNAL}"))))
     return str(chosen.relative_to(here) if chosen.is_relative_to(here) else chosen)
 
 
@@ -143,6 +145,12 @@ def _newest_run_s(folder: Path) -> float:
     with suppress(OSError):
         return max((file.stat().st_mtime for file in folder.glob("*/*.json") if number_of(file)), default=0.0)
     return 0.0
+
+
+def find_journals(location: Path | str) -> list[Path]:
+    """Return the journals of unfinished runs in a local folder and those below it, sorted by path; none for a URL."""
+    folder = local_path(location)
+    return sorted(_walk_files(folder, JOURNAL)) if folder else []
 
 
 def open_store(location: Path | str) -> ResultStore:
@@ -253,7 +261,7 @@ class LocalStorage:
 
     def entries(self) -> list[Entry]:
         """Return the files that may be results, sorted by name."""
-        paths = [self._path] if self.is_file else _walk_json_files(self._path)
+        paths = [self._path] if self.is_file else _walk_files(self._path, ".json")
         entries = [entry for path in paths if (entry := self._entry(path))]
         return sorted(entries, key=lambda entry: entry.name)
 
@@ -360,12 +368,12 @@ def _is_folder(path: Path) -> bool:
     raise BadInput(f"{printable(str(path))}: {reason}")
 
 
-def _walk_json_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that may be results; a hidden file is the draft of a run that was killed while it saved."""
+def _walk_files(folder: Path, suffix: str) -> Iterator[Path]:
+    """Yield the files of a suffix; a hidden file is the draft of a run that was killed while it saved."""
     for place, folders, names in os.walk(folder):
         at_max_depth = len(Path(place).relative_to(folder).parts) == MAX_DEPTH
         folders[:] = [] if at_max_depth else [name for name in folders if not name.startswith(".")]
-        yield from (Path(place, name) for name in names if name.endswith(".json") and not name.startswith("."))
+        yield from (Path(place, name) for name in names if name.endswith(suffix) and not name.startswith("."))
 
 
 def _has_surrogates(name: str) -> bool:

@@ -33,12 +33,12 @@ def finite_or_none(value: Value) -> Value | None:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Return a number with this many significant digits and no exponent."""
+    """Return a number such as ``16,400`` with this many significant digits and no exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}"
     rounded = float(f"{value:.{digits - 1}e}")  # 9.999 counts as 10.0, not as 10.00
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:.{decimals}f}"
+    return f"{rounded:,.{decimals}f}"
 
 
 def count(value: float) -> str:

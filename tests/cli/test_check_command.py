@@ -104,6 +104,24 @@ def test_none_to_one_earlier_runs_are_too_few(accelbench, tmp_path):
     assert ": 0 to 1 earlier runs are too few; about " in accelbench().stdout
 
 
+def test_a_baseline_without_the_comparison_is_said_to_lack_it(accelbench, tmp_path):
+    for number in range(1, 10):
+        saved(tmp_path / "results", number, workloads=WORKLOADS[1:] if number == 1 else WORKLOADS)
+    told = accelbench("--baseline", "1").stdout
+    assert "0009_run after 1 run of" in told
+    why = "none of the runs that it is compared with has a comparable speed; --baseline names others"
+    assert f"such as times of mlp (torch): {why}\n" in told
+    assert "too few" not in told
+
+
+def test_few_runs_that_no_others_would_help_are_not_said_to_lack_others():
+    subject = Subject(kind="workload", key="torch net", framework="torch", workload="net")
+    told = describe_finding(SubjectVerdict(subject=subject, verdict="undecided", margin=0.03, known_runs=2))
+    assert told.endswith(
+        "2 earlier runs are too few, and such runs spread too much; more runs would not decide, a larger margin would"
+    )
+
+
 def test_runs_that_spread_too_much_say_which_change_would_show(accelbench, tmp_path):
     for number in range(1, 13):
         saved(tmp_path / "results", number, spread=0.05)

@@ -250,6 +250,15 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(accelbench, results):
     assert result.stderr.count("\n") == 1
 
 
+def test_latest_is_of_the_storage_and_not_the_file_compared_with_it(accelbench, tmp_path):
+    for number in (1, 2):
+        keep(tmp_path / "storage", number)
+    newer = keep(tmp_path / "elsewhere", 9)
+    for text, number in (("latest", 2), ("latest~1", 1)):
+        result = accelbench("compare", str(newer), text, "--storage", "storage", "--json")
+        assert json.loads(result.stdout)["after"]["runs"] == [f"box/{number:04}_nightly"]
+
+
 def test_files_need_no_other_runs(accelbench, tmp_path):
     before, after = keep(tmp_path / "elsewhere", 1), keep(tmp_path / "elsewhere", 2)
     (tmp_path / "results").mkdir()

@@ -31,10 +31,12 @@ def test_a_file_is_written_where_the_user_wants_it(export, tmp_path):
     assert len(json.loads((tmp_path / "bmf.json").read_text())) == 2
 
 
-def test_asv_gets_a_folder_and_hears_of_runs_without_a_commit(export):
+def test_asv_gets_a_folder_and_hears_of_runs_without_a_commit(export, tmp_path):
+    named = save(run(AMP), tmp_path / "results" / "0003_named.json", taken="2026-01-03T00:00:00+00:00")
+    named.write_text(json.dumps(json.loads(named.read_text()) | {"commit_info": {"id": "a" * 40}}))
     result = export("--format", "asv")
     assert result.exit_code == 0
-    assert result.stdout == "results of 0 commits for asv: asv/asv.conf.json (wrote 2 files, left 0 unchanged)\n"
+    assert result.stdout == "results of 1 commit for asv: asv/asv.conf.json (wrote 4 files, left 0 unchanged)\n"
     assert (
         result.stderr
         == "Warning: asv needs the commit of a run; left out without one: example-2c-8g/0001_old and 1 more\n"
@@ -48,6 +50,7 @@ def test_asv_gets_a_folder_and_hears_of_runs_without_a_commit(export):
         (["--format", "bmf", "--output", "no/folder.json"], "no/folder.json: cannot be written (No such file"),
         (["--format", "csv"], "'csv' is not one of"),
         ([], "Missing option '--format'"),
+        (["--format", "asv"], "example-2c-8g/0001_old and 1 more: no commit is named"),
     ],
 )
 def test_a_mistake_is_one_line(export, arguments, words):

@@ -25,7 +25,8 @@ def url(request, tmp_path):
     """The URL of two runs."""
     folder = tmp_path / "kept" / "results"
     for number in (1, 2):
-        save(SIMPLE, folder / "m" / f"{number:04}_a.json", taken=f"2026-01-0{number}T00:00:00+00:00")
+        path = save(SIMPLE, folder / "m" / f"{number:04}_a.json", taken=f"2026-01-0{number}T00:00:00+00:00")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"commit_info": {"id": f"{number}" * 40}}))
     if request.param == "file":
         yield folder.as_uri()
         return

@@ -1,6 +1,7 @@
 """`accelbench show`, and the lists of what was measured."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,28 @@ def test_where_nothing_was_measured_a_line_says_what_to_do(
 def test_a_run_in_which_nothing_was_measured_says_so(runs: Path) -> None:
     save(run(), runs / ".benchmarks" / "m" / "0003_none.json", taken="2026-01-03T10:00:00+00:00")
     assert call("show").stdout.splitlines()[-1].startswith("nothing was measured in this run; measure with ")
+
+
+def test_an_interrupted_run_says_so(runs: Path) -> None:
+    assert "interrupted" not in call("show").stdout
+    assert json.loads(call("show", "--json").stdout)["interrupted"] is False
+    save(replace(FASTER, interrupted=True), runs / ".benchmarks" / "m" / "0003_cut.json", "2026-01-03T10:00:00+00:00")
+    assert "\nThis run was interrupted; what it had measured until then is here.\n" in call("show").stdout
+    assert json.loads(call("show", "--json").stdout)["interrupted"] is True
+
+
+@pytest.mark.parametrize("command", ["list runs", "show", "show quick", "report", "check"])
+@pytest.mark.parametrize("folder", ["results", ".benchmarks"])
+def test_an_unfinished_run_without_another_is_named_with_the_way_to_continue_it(
+    command: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    journal = tmp_path / folder / "m" / "quick-20260101T000000-7.journal"
+    journal.parent.mkdir(parents=True)
+    journal.touch()
+    result = call(*command.split())
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: {tmp_path / folder}: no results here, but an unfinished run is in {journal}; "
+        "repeat its command with --accel-resume to continue it\n"
+    )

@@ -101,13 +101,10 @@ def test_files_from_elsewhere_join_the_history_under_names_of_their_own(storage,
 def test_only_known_runs_are_called_latest_or_by_number_and_name_once_a_file_has_joined_them(storage, tmp_path):
     known = load_history(storage)
     joined, _ = select_runs(str(kept(tmp_path / "elsewhere", "far-box", 35, "quick", 20)), known)
-    for text, run in (
-        ("latest", "old-box/0003_nightly"),
-        ("latest~1", "new-box/0001_full"),
-        ("quick", "old-box/0002_quick"),
-    ):
-        assert select_runs(text, known, joined) == (joined, [run])
-        assert select_runs(f"{tmp_path}/elsewhere,{text}", known)[1] == [run, "far-box/0035_quick"]
+    means = {"latest": "old-box/0003_nightly", "latest~1": "new-box/0001_full", "quick": "old-box/0002_quick"}
+    for text, name in means.items():
+        assert select_runs(text, known, joined) == (joined, [name])
+        assert select_runs(f"{tmp_path}/elsewhere,{text}", known)[1] == [name, "far-box/0035_quick"]
     for text in ("35", "machine:far"):
         with pytest.raises(BadInput, match=f"^{text}: no "):
             select_runs(text, known, joined)

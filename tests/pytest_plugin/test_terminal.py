@@ -100,7 +100,7 @@ def test_the_summary_shows_speedup_and_price_of_every_candidate_of_a_small_run(s
             "*= accelbench =*",
         ]
     )
-    effect = r"[\d.]+×( †)? +[\d.]+–[\d.∞]+"  # on a busy machine too few pairs may be undisturbed
+    effect = r"[\d.,]+×( †)? +[\d.,]+–[\d.,∞]+"  # on a busy machine too few pairs may be undisturbed
     for hills in (1, 2):
         for level, price in (("quick", ""), ("lax", "( +numeric error 100 %| +to decide: .*)")):
             result.stdout.re_match_lines([rf"[▲?] pace {level} +walk, hills {hills} +{effect}{price}"])

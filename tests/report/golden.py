@@ -8,6 +8,7 @@ A test compares them with the table under the figure:
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -17,9 +18,10 @@ import pytest
 from scipy.optimize import brentq
 
 from accelbench.report.figures.drawing import FigureWithData
-from accelbench.report.figures.svg import Axis
+from accelbench.report.figures.svg import TEXT_PT, Axis, text_width_pt
 
 _DRAWING_PRECISION = 1e-3  # places stand in the file to a hundredth of a point
+_BEFORE_ANCHOR = {"start": 0.0, "middle": 0.5, "end": 1.0}  # share of a text's width
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -42,6 +44,37 @@ def lines(drawn: FigureWithData, place: int = 0) -> list[np.ndarray]:
 def texts(drawn: FigureWithData) -> list[str]:
     """Return what is written in a figure, below its title."""
     return ["".join(each.itertext()) for each in ET.fromstring(drawn.render().inline).findall(".//{*}text")][1:]
+
+
+@dataclass(frozen=True)
+class TextBox:
+    """Where a line of text stands, in points, from capitals to descenders."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def overlaps(self, other: "TextBox") -> bool:
+        """Return whether two lines share a place."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        return across > 0 and min(self.bottom, other.bottom) > max(self.top, other.top)
+
+
+def boxes_of_texts(drawn: FigureWithData) -> list[tuple[str, TextBox]]:
+    """Return the lines of text in a figure and where they stand, without those that stand upright."""
+    found = []
+    for element in ET.fromstring(drawn.render().inline).findall(".//{*}text"):
+        y, size = float(element.get("y", "0")), float(element.get("font-size", TEXT_PT))
+        for line in list(element) or [element]:
+            y += float(line.get("dy", "0"))
+            said = "".join(line.itertext())
+            width = text_width_pt(said, size, bold="font-weight" in element.attrib)
+            left = float(line.get("x", "0")) - _BEFORE_ANCHOR[element.get("text-anchor", "start")] * width
+            box = TextBox(left=left, right=left + width, top=y - 0.73 * size, bottom=y + 0.21 * size)
+            if "rotate" not in element.get("transform", ""):
+                found.append((said, box))
+    return found
 
 
 def close(numbers: Iterable[float]) -> Any:

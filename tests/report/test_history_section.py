@@ -1,5 +1,6 @@
 """What a page says of many runs, and of which runs it says it."""
 
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -29,6 +30,28 @@ def test_the_page_says_what_changed_last(page):
 def test_the_summary_beside_the_page_says_the_same(page):
     summary = (page.parent / "summary.md").read_text()
     assert "| 0013 | technique | amp bf16 on resnet50-train (torch) | 1.8" in summary
+
+
+def test_a_long_cause_is_told_once_below_the_table_and_named_in_its_rows(tmp_path):
+    past = history(results(24))
+    seen, names = past.observations, {"driver.nvidia": ("570.124", "580.65"), "torch.version": ("2.9.0", "2.10.0")}
+    configurations = [json.dumps({key: ends[at >= 12] for key, ends in names.items()}) for at in range(24)]
+    moved = (seen["workload"] == "vit-train") & ~seen["baseline"] & seen["run"].isin(past.runs["run"][12:])
+    past = replace(
+        past,
+        runs=past.runs.assign(configuration=configurations),
+        observations=seen.assign(log_effect=seen["log_effect"] - 0.2 * moved),
+    )
+    found = summarize_history(past, draw=False)
+    assert [row[-1] for row in found.rows] == ["confounded (1)", "confounded (1)"]
+    (cause,) = found.causes
+    assert cause == (
+        "confounded: driver and torch changed together at that run (NVIDIA driver 570.124 → 580.65; "
+        "torch 2.9.0 → 2.10.0); to tell them apart: a run with driver 580.65 and torch 2.9.0"
+    )
+    page = write_report(results(24)[-1], tmp_path, history=past)
+    summary = (page.parent / "summary.md").read_text()
+    assert text(page.read_text()).count(cause) == summary.count(f"\n\n1. {cause.replace('.', r'.')}.\n\n") == 1
 
 
 def test_every_link_of_the_navigation_leads_to_the_section(page):
@@ -74,6 +97,7 @@ def test_an_episode_is_reported_with_its_runs_and_counted_apart():
     assert became.startswith("1.60× → 1.3")
     assert became.endswith("→ 1.60×")
     assert along == "nothing known changed at that run"
+    assert over.counted_changes.endswith(" On average, at most 5.0 % of the changes found are false alarms.")
 
 
 def test_the_technique_that_moved_comes_first():

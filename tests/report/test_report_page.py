@@ -85,7 +85,7 @@ def test_an_interrupted_run_without_trials_is_a_page_too(text_of):
 
 def test_an_effect_without_an_interval_says_so(text_of):
     few = arm({"amp": "bf16"}, 0.5, effect=effect(2.0, 0.0, None, "undecided", pairs=1))
-    assert "no interval after 1 pair" in text_of(trial(arm({"amp": "fp32"}, 1.0), few))
+    assert "could not be judged on net: no interval after 1 pair" in text_of(trial(arm({"amp": "fp32"}, 1.0), few))
 
 
 def test_for_how_long_visits_were_odd_is_part_of_what_disturbed_the_run(text_of):

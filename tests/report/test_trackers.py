@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from runs import EVERY_FIELD, arm, effect, run, save, trial
 
+from accelbench.errors import BadInput
 from accelbench.history.observations import History, describe_runs, observe
 from accelbench.report.trackers import as_bmf, as_github_action_benchmark, write_asv
 from accelbench.results import find_results
+from accelbench.schema.result import VisitEffect
 
 COMMITS = ["a" * 40, "b" * 40]
 
@@ -58,6 +60,16 @@ def test_to_github_action_benchmark_smaller_is_better_in_every_entry(observed):
         "range": "± 0.0251",
         "extra": "speedup 2.00× (1.90–2.10) against amp fp32: faster, 50 pairs",
     }
+
+
+def test_the_verdict_is_on_the_interval_beside_it_and_not_on_one_that_earlier_runs_narrowed(observed):
+    visits = tuple(VisitEffect(visit=each, log_speedup=math.log(1.35), pairs=11) for each in range(2))
+    joined = replace(effect(1.5, 1.2, 1.8, "faster"), joined_runs=8, visits=visits)
+    observations = observed(amp(joined))
+    said = as_github_action_benchmark(observations)[-1]["extra"]
+    assert said == "speedup 1.35× (0.691–2.33) against amp fp32: undecided, 50 pairs"
+    own = as_bmf(observations)["t.py::t[net]|amp bf16"]["speedup"]
+    assert (own["value"], own["lower_value"]) == (pytest.approx(1.35), pytest.approx(1.35 / 1.25**3))
 
 
 def test_names_that_are_too_long_stay_different(observed):
@@ -115,6 +127,15 @@ def test_a_run_without_a_measured_arm_is_not_said_to_name_no_commit(history, tmp
     runs = describe_runs(find_results(tmp_path / "results").results[::-1])
     assert "example-2c-8g/0005_a" in [*runs["run"]]
     assert write_asv(replace(history, runs=runs), tmp_path / "asv")[1] == ["example-2c-8g/0004_a"]
+
+
+def test_runs_that_name_no_commit_or_measured_nothing_are_refused_and_nothing_is_written(history, tmp_path):
+    nameless = replace(history, runs=history.runs.iloc[-1:])
+    with pytest.raises(BadInput, match=r"^example-2c-8g/0004_a: no commit is named, .*; measure in a Git repository$"):
+        write_asv(nameless, tmp_path / "asv")
+    with pytest.raises(BadInput, match=r"^nothing was measured in these runs"):
+        write_asv(replace(history, observations=history.observations[:0]), tmp_path / "asv")
+    assert not (tmp_path / "asv").exists()
 
 
 def test_what_a_user_set_in_the_configuration_of_asv_stays(history, tmp_path):

@@ -27,7 +27,7 @@ def test_an_effect_has_its_reasons_and_its_operators(page):
 
 def test_predictions_stand_beside_measurements_in_a_table_and_a_figure(page):
     said = text(page.read_text())
-    assert "Profiles say something of 4 effects and bound 3; 1 surpasses its bound." in said
+    assert "Profiles cover 4 effects and bound 3 of them; 1 surpasses its bound." in said
     assert "channels-last convolutions 40 % 1.72× 4.00× (3.80–4.20) ▲ faster surpassed" in said
     assert (page.parent / "figures" / "predictions.svg").is_file()
 

@@ -37,8 +37,9 @@ def compare(before: str, after: str, storage: str | None, wanted: str, every: bo
     from accelbench.history.select_runs import load_known_runs, select_runs
     from accelbench.report.compare_output import format_comparison
 
-    history, earlier = select_runs(before, load_known_runs(storage or default_results(), required=storage is not None))
-    history, later = select_runs(after, history)
+    known = load_known_runs(storage or default_results(), required=storage is not None)
+    history, earlier = select_runs(before, known)
+    history, later = select_runs(after, known, history)
     warn(history.unreadable.values())
     note(history.remarks)
     comparison = compare_runs(history, earlier, later, read_thresholds())

@@ -31,7 +31,8 @@ def export(results: str, wanted: str, output: str | None) -> None:
     By default, RESULTS is where pytest saved last. github-action-benchmark and bmf hold the newest run, since those
     trackers keep the history themselves; asv holds every run that names its commit. The export has the time per item
     of each arm, and each effect: as a speedup with its interval (bmf), or as the time relative to the baseline's, for
-    trackers that expect smaller values to be better.
+    trackers that expect smaller values to be better. Effects are those of each run alone, without the earlier runs
+    that accelbench show joins with it.
 
     \b
     Example:

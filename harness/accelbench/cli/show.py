@@ -69,6 +69,8 @@ def _lines(result: Result, *, verbose: bool) -> Iterator[Line]:
     taken = f" of {result.taken:%Y-%m-%d %H:%M} UTC" if result.taken else ""
     yield Line(f"{printable(result.path)}{taken}", "bold")
     yield Line(describe_machine(result.run.environment.identity))
+    if result.run.interrupted:
+        yield Line("This run was interrupted; what it had measured until then is here.")
     if not result.run.trials:
         yield Line("nothing was measured in this run; measure with accelbench run, or pytest on your own benchmarks")
         return

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from accelbench import units
-from accelbench.history.regression_check import RegressionCheck, SubjectVerdict, Verdict
+from accelbench.history.regression_check import MIN_RUNS, RegressionCheck, SubjectVerdict, Verdict
 from accelbench.schema.safe_json import printable
 
 _GLYPHS = {"lost": "✗", "slower": "▼", "faster": "▲", "accepted": "✓", "undecided": "?", "same": "="}
@@ -174,11 +174,16 @@ def _explain_undecided(check: RegressionCheck) -> list[str]:
 
 def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[SubjectVerdict], str]]:
     """Yield the findings that share a reason, with the reason and how many more runs would decide them."""
-    few = [each for each in undecided if math.isinf(each.visible)]
+    unknown = [each for each in undecided if math.isinf(each.visible)]
+    few = [each for each in unknown if each.known_runs < MIN_RUNS]
     if few:
         known = [each.known_runs for each in few]
         are = "is" if set(known) == {1} else "are"
-        yield few, f"{_format_range(known, 'earlier run')} {are} too few; {_runs_needed(few)}"
+        spread = "" if any(each.more_runs for each in few) else ", and such runs spread too much"
+        yield few, f"{_format_range(known, 'earlier run')} {are} too few{spread}; {_runs_needed(few)}"
+    absent = [each for each in unknown if each.known_runs >= MIN_RUNS]
+    if absent:
+        yield absent, "none of the runs that it is compared with has a comparable speed; --baseline names others"
     scattered = [each for each in undecided if each.margin < each.visible < math.inf]
     if scattered:
         least = math.ceil(1000 * median(each.visible for each in scattered)) / 10  # rounded up, it exceeds the margin

@@ -27,21 +27,22 @@ _MAX_PANELS = 12  # on a page
 _MAX_CHANGES = 12  # in the table, the latest first
 _MAX_SENTENCES = 12  # of a kind, the latest first
 _NAMES = ("case", "workload", "technique", "level", "problem", "fixed")  # columns that name a line
-_MAX_CAUSE = 80  # characters of a cause that a title has room for
+_MAX_CAUSE = 80  # characters of a cause that a title or a row of the table has room for
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistorySection:
     """The part of a page on many runs.
 
-    ``columns`` and ``rows`` are the table of what changed in times and effects, the latest first, and
-    ``counted_changes`` says how many there are and how certain they are; ``turns`` are sentences on where machines or
-    their set-up changed.
+    ``columns`` and ``rows`` are the table of what changed in times and effects, the latest first; its rows refer to
+    long ``causes`` by number. ``counted_changes`` says how many changes there are and how certain they are; ``turns``
+    are sentences on where machines or their set-up changed.
     """
 
     counted: str
     columns: list[str]
     rows: list[list[str]]
+    causes: list[str]
     counted_changes: str
     turns: list[str]
     remarks: list[str]
@@ -60,7 +61,9 @@ def summarize_history(history: History, *, draw: bool = True) -> HistorySection 
     changes = recall("changes", list[Change], inputs, lambda: find_changes(history))
     epochs = find_epoch_changes(history.runs)[-_MAX_SENTENCES:]
     runs = join_names([f"{units.plural(each.total, 'run')} of {each.machine}" for each in series])
-    table = [_describe_change(change) for change in changes[:_MAX_CHANGES]]
+    latest = changes[:_MAX_CHANGES]
+    causes = list(dict.fromkeys(each.environment for each in latest if len(each.environment) > _MAX_CAUSE))
+    table = [_describe_change(change, causes) for change in latest]
     if len(series) == 1:
         table = [{name: cell for name, cell in row.items() if name != "machine"} for row in table]
 
@@ -71,6 +74,7 @@ def summarize_history(history: History, *, draw: bool = True) -> HistorySection 
         counted=f"{runs} can be compared: the same machine, the same size.",
         columns=list(table[0]) if table else [],
         rows=[list(row.values()) for row in table],
+        causes=causes,
         counted_changes=_count_changes(changes),
         turns=[_describe_epoch_change(change, history) for change in reversed(epochs)],
         remarks=history.irregularities[:_MAX_SENTENCES],
@@ -121,8 +125,8 @@ def _count_changes(changes: Sequence[Change]) -> str:
     each = join_names([units.plural(count, noun) for count, noun in counts if count])
     back = ", in which a level was left and came back" if transients else ""
     latest = f"the latest {_MAX_CHANGES} of " if len(changes) > _MAX_CHANGES else ""
-    share = units.percent(FALSE_DISCOVERY_RATE)
-    return f"What changed last: {latest}{each}{back}. Of the changes found, {share} may be none."
+    share = f"at most {units.percent(FALSE_DISCOVERY_RATE)} of the changes found are false alarms"
+    return f"What changed last: {latest}{each}{back}. On average, {share}."
 
 
 def _describe_epoch_change(change: EpochChange, history: History) -> str:
@@ -131,7 +135,7 @@ def _describe_epoch_change(change: EpochChange, history: History) -> str:
     return f"{machine}, {change}" if history.runs["machine"].nunique() > 1 else str(change)
 
 
-def _describe_change(change: Change) -> dict[str, str]:
+def _describe_change(change: Change, causes: Sequence[str]) -> dict[str, str]:
     """Return a row of the table: since when, what it concerns, what changed, and what changed along with it."""
     return {
         "since run": _format_runs(change, ", until "),
@@ -139,8 +143,16 @@ def _describe_change(change: Change) -> dict[str, str]:
         "change of": change.kind,
         "what": _describe_subject(change),
         "became": _describe_size(change),
-        "along with": change.environment,
+        "along with": _refer_to_cause(change.environment, causes),
     }
+
+
+def _refer_to_cause(environment: str, causes: Sequence[str]) -> str:
+    """Return the beginning of a cause with its number below the table, such as ``confounded (1)``, or a short cause."""
+    if environment not in causes:
+        return environment
+    beginning, colon, _ = environment.partition(": ")
+    return f"{beginning if colon else 'see'} ({causes.index(environment) + 1})"
 
 
 def _describe_subject(change: Change) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from accelbench import units
 from accelbench.errors import BadInput
 from accelbench.history.compare_runs import RunComparison, compare_runs
-from accelbench.history.observations import History
+from accelbench.history.observations import History, describe_runs
 from accelbench.history.policy import read_thresholds
 from accelbench.history.select_runs import add_results, empty_history
 from accelbench.report.compare_output import STANDINGS, explain_comparison, summarize_comparison
@@ -158,7 +158,7 @@ def side_by_side(runs: Sequence[Findings], known: History | None = None) -> Side
         differences=differences,
         changes=[f"{title}." for title in titles.values()],
         notes=list(dict.fromkeys(note for each in comparisons.values() for note in explain_comparison(each))),
-        agreement=list(_count_agreement(effects)),
+        agreement=list(_count_agreement(effects, describe_runs(results)["size"].tolist())),
         effects=effects,
         figures=[replace(each.render(), name=f"shifts-{run + 1}") for run, each in figures.items() if each],
     )
@@ -207,8 +207,9 @@ def _key(row: Row) -> tuple[str, ...]:
     return row["framework"], row["workload"], f"{row['trial']}|{row['level']}", row["against"]
 
 
-def _count_agreement(effects: Sequence[EffectInRuns]) -> Iterator[str]:
-    shared = [each for each in effects if len(each.measured) > 1]
+def _count_agreement(effects: Sequence[EffectInRuns], sizes: Sequence[str]) -> Iterator[str]:
+    """Yield how far verdicts agree on effects that several runs share: all of them measured it at one of the sizes."""
+    shared = [each for each in effects if len(each.measured) > 1 and len({sizes[run] for run in each.measured}) == 1]
     agreed = sum(len(each.verdicts) == 1 for each in shared)
     has = "has" if agreed == 1 else "have"
     yield f"Of {units.plural(len(shared), 'shared effect')}, {agreed} {has} the same verdict in every run."

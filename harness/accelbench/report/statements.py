@@ -176,7 +176,7 @@ def describe_open_verdict(row: Row, place: str, noise: float) -> str:
     """Return the bounds of an undecided speedup, and the verdicts that they leave open."""
     pairs = units.plural(row["pairs"], "pair")
     if not row["low"] > 0 or math.isinf(row["high"]):
-        return f"could not be told on {place}: no interval after {pairs}"
+        return f"could not be judged on {place}: no interval after {pairs}"
     between = f"{units.speedup(row['low'])} to {units.speedup(row['high'])}"
     words = ["the same" if each == "same" else each for each in possible_verdicts(row["low"], row["high"], noise)]
     possible = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -15,11 +15,13 @@ from typing import Any
 import pandas as pd
 
 from accelbench import units
-from accelbench.errors import AccelbenchError
+from accelbench.errors import AccelbenchError, BadInput
 from accelbench.history.observations import History
 from accelbench.locations import Published, publish
 from accelbench.results.arm_table import rows_of
 from accelbench.results.load import as_time, document_at
+from accelbench.schema.safe_json import printable
+from accelbench.text import list_some
 
 _DIGITS = 7  # more than any measurement has
 
@@ -44,6 +46,7 @@ _MOST_CHARACTERS = 1000  # of a name; bencher allows 1024
 def as_github_action_benchmark(observations: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a run's observations as entries of the tool ``customSmallerIsBetter``.
 
+    Speedup, interval and verdict are those of this run alone, since the tracker keeps the history.
     https://github.com/benchmark-action/github-action-benchmark#custom-benchmarks
     """
     return [entry for row in rows_of(observations) for entry in _entries(row)]
@@ -52,7 +55,8 @@ def as_github_action_benchmark(observations: pd.DataFrame) -> list[dict[str, Any
 def as_bmf(observations: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
     """Return a run's observations in Bencher Metric Format, https://bencher.dev/docs/reference/bencher-metric-format/.
 
-    ``latency`` is nanoseconds per item, as bencher's own measure of that name; ``speedup`` has its interval.
+    ``latency`` is nanoseconds per item, as bencher's own measure of that name; ``speedup`` has its interval. Both are
+    those of this run alone, since the tracker keeps the history.
     """
     return {short_name(row["case"], _MOST_CHARACTERS): dict(_measures(row)) for row in rows_of(observations)}
 
@@ -135,7 +139,7 @@ def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Pub
     written only where it is missing, for a ``folder`` in the root of the repository.
 
     Raises:
-        BadInput: the folder cannot be written.
+        BadInput: no run names its commit, none has a measured arm, or the folder cannot be written.
     """
     without: list[str] = []
     benchmarks: dict[str, Any] = {}
@@ -155,6 +159,11 @@ def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Pub
         place = f"results/{machine['machine']}"
         files[f"{place}/machine.json"] = _as_json(machine | {"version": 1})
         files[f"{place}/{commit.id[:8]}-{_ENVIRONMENT}.json"] = _as_json(_result(run, commit, machine, results))
+    if without and not commits:
+        runs = list_some(map(printable, without), 1)
+        raise BadInput(f"{runs}: no commit is named, and asv keeps results by commit; measure in a Git repository")
+    if not commits:
+        raise BadInput("nothing was measured in these runs, so there is nothing for asv; give others")
     files["results/benchmarks.json"] = _as_json(benchmarks | {"version": 2})
     files["asv.conf.json"] = _as_json(_CONFIGURATION)
     return len(commits), without, publish(files, folder, once=["asv.conf.json"])

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from accelbench.certainty import is_disturbed
+from accelbench.certainty import is_disturbed, noise_of
 from accelbench.price import MemoryKind, memory_bytes, memory_kind
 from accelbench.results.load import Result
 from accelbench.schema.result import ArmRecord, Effect, Placement, Price, Rate, Timing, TrialRecord, join_groups
+from accelbench.schema.verdict import verdict_of_this_run
 from accelbench.text import cross, format_baseline, format_case, format_levels, name_tests
 from accelbench.units import plural
 
@@ -33,7 +34,8 @@ _KINDS: dict[str, Any] = {  # so that a column in which everything is missing is
 def tabulate_arms(results: Iterable[Result], *, brief: bool = False) -> pd.DataFrame:
     """Return one row per arm, the runs and their trials in the order given.
 
-    Where a table is to be ``brief``, it says what an arm is, how it ended, its time and its effect: half of the work.
+    Where a table is to be ``brief``, it says what an arm is, how it ended, its time and its effect, with the verdict
+    on what the run shows alone: half of the work.
 
     ``level`` is what distinguishes the arm from the baseline in words, ``about`` what these techniques are,
     ``levels`` all levels as a mapping. ``memory_bytes`` and ``baseline_memory_bytes`` are peaks of the framework's
@@ -142,12 +144,14 @@ def _brief_rows(result: Result) -> Iterator[dict[str, Any]]:
     for trial in result.run.trials:
         common, disturbed = _trial(trial), is_disturbed(trial)
         for position, arm in enumerate(trial.arms):
+            effect = _effect_of(arm, position)
             yield {
                 **common,
                 **_identify(arm, trial, position),
                 "disturbed": disturbed,
                 "s_per_item": _seconds_per_item(arm.timing, arm.items),
-                **_effect(_effect_of(arm, position)),
+                **_effect(effect),
+                "verdict": verdict_of_this_run(effect, noise_of(result.run)) if effect else None,
             }
 
 

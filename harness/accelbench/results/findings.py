@@ -151,6 +151,7 @@ class Findings:
             "run": result.name,
             "taken": result.taken.isoformat() if result.taken else None,
             "machine": result.run.machine,
+            "interrupted": result.run.interrupted,
             "effects": _records(self.effect_rows, _EFFECT),
             "knees": [_select(sweep, _LEVELS) for sweep in self.level_sweeps],
             "crossovers": [_select(sweep, _SIZES) for sweep in self.size_sweeps],

@@ -11,13 +11,21 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from accelbench.errors import BadInput, UnreadableResult
-from accelbench.locations import NUMBERED, Entry, ResultStore, address_beside, open_store, read_if_present
+from accelbench.locations import (
+    NUMBERED,
+    Entry,
+    ResultStore,
+    address_beside,
+    find_journals,
+    open_store,
+    read_if_present,
+)
 from accelbench.schema.result import SCHEMA_VERSION, Run
 from accelbench.schema.result_json import from_bytes as run_in
 from accelbench.schema.run_explanation import SUFFIX, RunExplanation
 from accelbench.schema.run_explanation import from_bytes as explanation_in
 from accelbench.schema.safe_json import members_in, parse, printable, unreadable_in_one_line
-from accelbench.text import format_levels
+from accelbench.text import format_levels, list_some
 
 _MOST_TIMED = 20  # numbered files of a folder whose times are read to find the newest
 
@@ -93,14 +101,18 @@ def as_time(text: Any) -> datetime | None:
 
 def nothing_in(path: Path | str, unreadable: list[UnreadableResult]) -> BadInput:
     """Return what to raise about a place in which there is no result."""
-    if not unreadable:
-        return BadInput(
-            f"{printable(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME"
-        )
     if len(unreadable) == 1:
         return unreadable[0]
-    many = f"none of its {len(unreadable)} JSON files can be read"
-    return BadInput(f"{printable(str(path))}: {many}; the first: {unreadable[0]}")
+    if unreadable:
+        many = f"none of its {len(unreadable)} JSON files can be read"
+        return BadInput(f"{printable(str(path))}: {many}; the first: {min(map(str, unreadable))}")
+    if journals := find_journals(path):
+        unfinished = list_some((printable(str(journal)) for journal in journals), 1)
+        return BadInput(
+            f"{printable(str(path))}: no results here, but an unfinished run is in {unfinished}; "
+            "repeat its command with --accel-resume to continue it"
+        )
+    return BadInput(f"{printable(str(path))}: no results here; make some with pytest benchmarks/ --benchmark-save=NAME")
 
 
 def order_runs(

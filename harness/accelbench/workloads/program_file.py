@@ -248,18 +248,25 @@ def _find_file(name: str) -> Path:
         BadInput: there is none.
     """
     if name.endswith(".py"):
-        if not (file := Path(name)).is_file():
+        if not _is_file(file := Path(name)):
             raise BadInput(f"there is no file {name!r}; expected FILE.py:FUNCTION or package.module:FUNCTION")
         return file
     parts = name.split(".")
     for folder in dict.fromkeys([str(Path.cwd()), *sys.path]):
         module = Path(folder, *parts)
         for file in (module.with_name(f"{module.name}.py"), module / "__init__.py"):
-            if file.is_file():
+            if _is_file(file):
                 return file
     raise BadInput(
         f"there is no module {name!r} here or on Python's path; expected FILE.py:FUNCTION or package.module:FUNCTION"
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _import(file: Path) -> ModuleType:

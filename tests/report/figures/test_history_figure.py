@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
-from golden import close, lines, marks
+from golden import boxes_of_texts, close, lines, marks
 from made_up import history, results
 
 from accelbench.history.changes import find_changes
@@ -58,6 +59,15 @@ def test_a_change_of_the_driver_is_a_line_before_its_run_and_a_sentence(figure):
     upright = [line for line in lines(figure) if len(line) == 2 and np.isclose(*line[:, 0])]
     assert any(np.isclose(line[0, 0], 19.5, atol=0.01) for line in upright)
     assert "1: run 0021: NVIDIA driver 570.124 → 580.65." in figure.note
+
+
+def test_the_numbers_of_dotted_lines_and_the_ratio_of_a_change_cover_no_other_text():
+    both = [each for pair in zip(results(40), results(40, machine="other", seed=1), strict=True) for each in pair]
+    drawn = figure_over(history(both))
+    boxes = boxes_of_texts(drawn)
+    assert [text for text, _ in boxes].count("1") == 2
+    assert any(text.startswith("×0.9") for text, _ in boxes)
+    assert [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if a.overlaps(b)] == []
 
 
 def test_only_the_latest_runs_are_drawn_and_the_note_says_of_how_many():

@@ -51,6 +51,8 @@ def test_a_workload_and_a_test_of_versions_are_found_by_their_names(tmp_path: Pa
         ("my_train.py", "there is no file 'my_train.py'; expected FILE.py:FUNCTION or package.module:FUNCTION"),
         ("nowhere.py:build", "there is no file 'nowhere.py'"),
         ("no_such.module:build", "there is no module 'no_such.module' here or on Python's path"),
+        pytest.param(f"{'n' * 300}.py:build", "there is no file 'nnn", id="overlong file"),
+        pytest.param(f"{'n' * 300}:build", "there is no module 'nnn", id="overlong module"),
         (f"{EXAMPLE}:make", "has no program 'make'; expected .*functions there that build one: build"),
     ],
 )

@@ -177,7 +177,7 @@ def speedup_axis(intervals: Iterable[Interval], label: str = "") -> Axis:
     least, most = least / room, most * room
     within_decade = next(places for span, places in _TICKS.items() if most / least > span)
     places = log_places(least, most, within_decade)
-    return Axis(low=least, high=most, kind="log", label=label, ticks=ticks(places, lambda value: f"{value:g}×"))
+    return Axis(low=least, high=most, kind="log", label=label, ticks=ticks(places, lambda value: f"{value:,g}×"))
 
 
 def rows_panel(x: Axis, labels: Sequence[Sequence[str]], *, gap_pt: float) -> Panel:

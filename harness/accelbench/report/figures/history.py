@@ -13,7 +13,7 @@ import pandas as pd
 
 from accelbench import units
 from accelbench.report.figures.drawing import FigureWithData, intervals_of, speedup_axis
-from accelbench.report.figures.svg import INK, PALETTE, Axis, Chart, Key, Panel, clip
+from accelbench.report.figures.svg import INK, LINE_HEIGHT, PALETTE, TEXT_PT, Axis, Chart, Key, Panel, clip
 from accelbench.report.labels import slug
 from accelbench.text import list_some
 
@@ -125,7 +125,8 @@ def _panel(shown: MachinePanel, looks: Mapping[str, Key]) -> Panel:
         ticks=[(place, (clip(shown.series.labels[place]),)) for place in places],
     )
     y = speedup_axis([each for line in shown.lines for each in intervals_of(line.points)], "speedup per item (log)")
-    panel = Panel(x=x, y=y, height_pt=_HEIGHT_PT)
+    is_written_above = bool(shown.setup_changes or shown.changes)
+    panel = Panel(x=x, y=y, height_pt=_HEIGHT_PT, top_pt=LINE_HEIGHT * TEXT_PT if is_written_above else 0)
     panel.rule(1, along="y")
     for line in shown.lines:
         _draw_line(panel, line, looks[line.label], shown.series)

@@ -166,13 +166,17 @@ _MARKERS = {  # of size 1 around 0
 
 @dataclass
 class Panel:
-    """Axes and what is drawn on them, in the order in which it is added. Text at the right has ``right_pt`` of room."""
+    """Axes and what is drawn on them, in the order in which it is added.
+
+    Text at the right has ``right_pt`` of room, and text above the axes ``top_pt``.
+    """
 
     x: Axis
     y: Axis
     height_pt: float
     title: str = ""
     right_pt: float = 0.0
+    top_pt: float = 0.0
     marks: list[Mark] = field(default_factory=list)
 
     def line(
@@ -306,7 +310,7 @@ class Chart:
         right = max(panel.right_pt for panel in self.panels)
         boxes, top = [], self._title_pt
         for panel in self.panels:
-            top += LINE_HEIGHT * TEXT_PT + 2 if panel.title else _PAD_PT
+            top += panel.top_pt + (LINE_HEIGHT * TEXT_PT + 2 if panel.title else _PAD_PT)
             width = WIDTH_PT - _EDGE_PT - left - right
             boxes.append(Box(panel.x, panel.y, left, top, width, panel.height_pt))
             top += panel.height_pt + _below_pt(panel)
