@@ -152,8 +152,8 @@ def describe_disturbed(observed: pd.DataFrame, runs: Collection[str]) -> list[st
     own = observed[observed["run"].isin(list(runs)) & observed["disturbed"]]
     trials = own.groupby("run", observed=True)["trial"].nunique()
     return [
-        f"{plural(number, 'trial')} of {printable(str(run))}: the times are not compared, since other work ran beside, or "
-        "every visit found the machine in an unusual state"
+        f"{plural(number, 'trial')} of {printable(str(run))}: the times are not compared, since other work ran beside, "
+        "or every visit found the machine in an unusual state"
         for run, number in trials.items()
     ]
 
