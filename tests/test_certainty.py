@@ -100,7 +100,7 @@ def test_the_times_of_odd_visits_add_up_over_all_trials_and_repetitions_are_coun
 
 def test_a_visit_shorter_than_a_second_did_not_take_0_s() -> None:
     trials = [visited(odd(FAR, span_s=0.2))]
-    assert describe_odd_visits(trials) == "In this run, the cores lay far apart for less than a second"
+    assert describe_odd_visits(trials) == "In this run, the cores lay far apart for 1 s"
 
 
 def test_a_visit_that_is_odd_for_two_reasons_counts_for_both_and_the_most_frequent_comes_first() -> None:

@@ -162,4 +162,4 @@ def _how_long(visits: Sequence[Visit]) -> str:
     spans_s = [visit.span_s for visit in visits if visit.span_s is not None]
     if len(spans_s) < len(visits):
         return f"in {units.plural(len(visits), 'visit')}"
-    return f"for {units.minutes(sum(spans_s))}" if sum(spans_s) >= 1 else "for less than a second"
+    return f"for {units.minutes(math.ceil(sum(spans_s)))}"

@@ -126,7 +126,7 @@ def test_what_breaks_a_limit_is_dropped_with_the_reason():
     best = SMALL.levels(search.run())
     assert best == {"amp": "fp32", "layout": "channels-last", "threads": "all", "batch": "8"}
     reasons = {search.observations.eliminated[each] for each in search.observations.eliminated}
-    assert "takes 6.25 KiB, 1000 B is allowed" in reasons
+    assert "takes 6.25 KiB, 1,000 B is allowed" in reasons
     assert "costs an error of 2.0 %, 1.0 % is allowed" in reasons
 
 
