@@ -88,7 +88,7 @@ def test_runs_of_other_sizes_are_not_compared_and_say_so(results):
         "full against small: the runs were made at sizes small and full; compare runs of one size."
     ]
     assert [each.sentence for each in beside.effects] == ["not compared"]
-    assert beside.agreement == ["Of 0 shared effects, 0 have the same verdict in every run."]
+    assert beside.agreement == ["No effect was measured in several runs of one size."]
     assert beside.figures == []
 
 

@@ -210,6 +210,9 @@ def _key(row: Row) -> tuple[str, ...]:
 def _count_agreement(effects: Sequence[EffectInRuns], sizes: Sequence[str]) -> Iterator[str]:
     """Yield how far verdicts agree on effects that several runs share: all of them measured it at one of the sizes."""
     shared = [each for each in effects if len(each.measured) > 1 and len({sizes[run] for run in each.measured}) == 1]
+    if not shared:
+        yield "No effect was measured in several runs of one size."
+        return
     agreed = sum(len(each.verdicts) == 1 for each in shared)
     has = "has" if agreed == 1 else "have"
     yield f"Of {units.plural(len(shared), 'shared effect')}, {agreed} {has} the same verdict in every run."
