@@ -34,9 +34,9 @@ _MAX_CAUSE = 80  # characters of a cause that a title or a row of the table has 
 class HistorySection:
     """The part of a page on many runs.
 
-    ``columns`` and ``rows`` are the table of what changed in times and effects, the latest first; its rows refer to
-    long ``causes`` by number. ``counted_changes`` says how many changes there are and how certain they are; ``turns``
-    are sentences on where machines or their set-up changed.
+    ``columns`` and ``rows`` are the table of changes in times and effects, the latest first. A row names a long cause
+    by its number among ``causes``. ``counted_changes`` says how many changes there are and how certain they are;
+    ``turns`` are sentences on where machines or their set-up changed.
     """
 
     counted: str

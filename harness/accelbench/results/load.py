@@ -262,7 +262,8 @@ def document_at(address: str, *names: str) -> dict[str, Any]:
     entries = storage.entries()
     if not entries:
         raise nothing_in(storage.location, [])
-    return _document(storage, entries[0], *names)
+    (data,) = storage.read(entries[:1])
+    return _parse(data, storage.address(entries[0].name), *names)
 
 
 def _newest_first(storage: ResultStore, entries: Sequence[Entry]) -> list[Entry]:
@@ -293,11 +294,6 @@ def _newest_first(storage: ResultStore, entries: Sequence[Entry]) -> list[Entry]
 def _open(storage: ResultStore, entry: Entry) -> Result:
     (data,) = storage.read([entry])
     return result_in(data, entry.name, storage.address(entry.name))
-
-
-def _document(storage: ResultStore, entry: Entry, *names: str) -> dict[str, Any]:
-    (data,) = storage.read([entry])
-    return _parse(data, storage.address(entry.name), *names)
 
 
 def _parse(data: bytes | UnreadableResult, address: str, *names: str) -> dict[str, Any]:

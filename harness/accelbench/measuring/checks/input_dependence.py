@@ -166,7 +166,7 @@ CHANGES: tuple[Change, ...] = (ShownArray.nudged, *[ShownArray.replaced] * 4)
 LARGE_CHANGES: tuple[Change, ...] = tuple(map(_multiply, LARGE))
 CHANGES_OF_ALL: tuple[Change, ...] = (ShownArray.mixed, ShownArray.moved, *[ShownArray.repeated] * 2)
 BACKGROUNDS = 6  # items that stand in the place of all others, before an arm is said to skip one
-READING_TIMES, READING_S = 4, 0.01  # reading that takes so many times as long as the step, and so long, is doubtful
+READING_TIMES, READING_S = 4, 0.01  # a reading this many times as long as the step, and this long, is doubtful
 EVERYWHERE = -1.0  # in place of a share of the first axis: all items
 
 

@@ -585,7 +585,7 @@ class _RepeatedBatches:
 
 
 def _first_of(data: Iterable[Any], count: int, seeds: Seeds | None, *place: int) -> Iterator[Any]:
-    """Yield the first parts of what can be iterated, each from a seed of its own at this place."""
+    """Yield the first ``count`` parts of an iterable; with seeds, each part has one of its own at this place."""
     if seeds is None:
         yield from islice(iter(data), count)
         return
