@@ -6,12 +6,13 @@ An error may be raised with a `schema.reasons.Reason` instead of a text; its mes
 from __future__ import annotations
 
 import math
-import sysconfig
 import traceback
 from collections.abc import Collection
 from numbers import Real
 from pathlib import Path
 from typing import TypeGuard, TypeVar
+
+from accelbench.user_code import is_user_file
 
 T = TypeVar("T")
 
@@ -46,16 +47,10 @@ def place_of(error: BaseException) -> str:
     Not the user's own are Python's library, installed packages and accelbench.
     """
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if _is_own(Path(frame.filename)):
-            return f"{Path(frame.filename).name}, line {frame.lineno}"
+        file = Path(frame.filename)
+        if is_user_file(file) and not file.name.startswith("__autograph_generated"):  # by TensorFlow
+            return f"{file.name}, line {frame.lineno}"
     return ""
-
-
-def _is_own(file: Path) -> bool:
-    is_foreign = any(file.is_relative_to(each) for each in (sysconfig.get_path("stdlib"), Path(__file__).parent))
-    is_installed = not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
-    is_generated = not file.is_file() or file.name.startswith("__autograph_generated")  # by TensorFlow
-    return not (is_foreign or is_installed or is_generated)
 
 
 def check_choice(value: T, choices: Collection[T], what: str) -> T:

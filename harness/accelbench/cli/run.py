@@ -12,13 +12,13 @@ import click
 from accelbench.cli.completion import complete_selection
 from accelbench.errors import BadInput
 from accelbench.locations import RESULTS, RESULTS_INI, configured_results
+from accelbench.user_code import PACKAGE
 
 if TYPE_CHECKING:  # loaded when the benchmarks run
     import pytest
 
 QUICK, ALL = "quick", "all"
 SLOW = "slow: takes more than a few seconds; left out of a quick run"
-PACKAGE = Path(__file__).parents[1]
 
 
 class QuickSelection:

@@ -18,11 +18,11 @@ from accelbench.schema.reasons import describe_error
 from accelbench.schema.result import AS_IS
 from accelbench.schema.result import GROUPS as GROUPS
 from accelbench.text import did_you_mean
+from accelbench.user_code import PACKAGE
 
 Kind = Literal["switch", "sweep", "device", "ablation"]
 
 MAX_BATCH = {"small": 64, "full": 1024}  # the largest batch size to try on a CPU, by the size of the problems
-PACKAGE = Path(__file__).parents[1]
 PACKAGE_NAME = __name__.partition(".")[0]
 _LEVELS_ARE = "levels are a tuple of texts, such as ('off', 'on')"
 _BY_LEVEL = ("tolerance", "snippet", "not_recommended", "environment")  # arguments that map levels

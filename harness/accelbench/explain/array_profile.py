@@ -23,7 +23,6 @@ import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]  # ships no types
 
 from accelbench.core import Arm, ArrayProgram, Levels, Setting, Workload, apply_levels
-from accelbench.core.technique import PACKAGE
 from accelbench.errors import Unavailable
 from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.explain.profiler_passes import (
@@ -45,6 +44,7 @@ from accelbench.explain.recording_array import (
     watch,
 )
 from accelbench.frameworks.tree import tree_leaves, tree_map
+from accelbench.user_code import PACKAGE, is_installed
 from accelbench.workloads.arrays.libraries import ArrayLibrary, change_libraries, find_library
 from accelbench.workloads.arrays.user_program import build_array_program, copy_arrays
 
@@ -295,7 +295,7 @@ def _profile_functions(arm: Arm) -> tuple[OperatorTime, ...]:
     own = [
         (file, line, name, calls, own_s)
         for (file, line, name), (_, calls, own_s, _, _) in stats.items()
-        if not file.startswith(("~", "<", str(PACKAGE))) and "site-packages" not in file
+        if Path(file).is_file() and not is_installed(Path(file)) and not Path(file).is_relative_to(PACKAGE)
     ]
     return tuple(
         OperatorTime(

@@ -29,6 +29,7 @@ from accelbench.explain.profile import CallSite, Compilation, OperatorTime, Prof
 from accelbench.explain.profiler_passes import ProfilerPass, average_operators, repeat_pass, time_first, time_steps
 from accelbench.explain.torch_program import COPIES, READINGS, CallCounter, build_without, is_copy, is_reading
 from accelbench.frameworks.tree import tree_leaves
+from accelbench.user_code import is_installed
 from accelbench.workloads.torch import compile as compile_module
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.training_step import ProgramTask
@@ -45,7 +46,6 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _BREAK_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"  # the logger of the artifact graph_breaks
 _QUOTED = re.compile(r"'[^']*'")
 MOST_CHARACTERS = 160  # of a reason
-OWN_FOLDER = str(Path(__file__).parent)
 
 
 def profile_workload(workload: Workload, setting: Setting, levels: Levels, options: Mapping[str, Any]) -> Profile:
@@ -370,20 +370,20 @@ def _describe_recompilations(metrics: Sequence[Any]) -> Iterator[str]:
     left out where a function of the program was compiled again for the same reason.
     """
     again = [each for each in metrics if each.recompile_reason]
-    own = {_QUOTED.sub("", _clean_guard(each.recompile_reason)) for each in again if not _is_ours(each.co_filename)}
+    own = {_QUOTED.sub("", _clean_guard(each.recompile_reason)) for each in again if not _is_wrapper(each.co_filename)}
     for each in again:
         why = _clean_guard(each.recompile_reason)
         name = f"{each.co_name} ({Path(each.co_filename).name}:{each.co_firstlineno})"
-        if _is_ours(each.co_filename):
+        if _is_wrapper(each.co_filename):
             if _QUOTED.sub("", why) in own:
                 continue
             name = "the model's forward pass"
         yield shorten(f"{name}, since {why}", MOST_CHARACTERS, placeholder=" …")
 
 
-def _is_ours(file: str) -> bool:
+def _is_wrapper(file: str) -> bool:
     """Return whether a file is one in which accelbench wraps what a program compiles or calls."""
-    return file == compile_module.__file__ or file.startswith(OWN_FOLDER)
+    return file == compile_module.__file__ or Path(file).is_relative_to(Path(__file__).parent)
 
 
 def _clean_guard(reason: str) -> str:
@@ -394,8 +394,8 @@ def _clean_guard(reason: str) -> str:
 
 def _describe_break(message: str) -> str:
     places = _PLACE.findall(message)
-    own = [place for place in places if "site-packages" not in place[0] and not _is_ours(place[0])]
+    own = [place for place in places if not is_installed(Path(place[0])) and not _is_wrapper(place[0])]
     why = next((line.partition("Explanation:")[2] for line in message.splitlines() if "Explanation:" in line), "")
     why = " ".join(why.split()).rstrip(".")
     file, line = (own or places or [("", "")])[-1]
-    return f"{Path(file).name}:{line}{f': {why}' if why else ''}" if file and not _is_ours(file) else ""
+    return f"{Path(file).name}:{line}{f': {why}' if why else ''}" if file and not _is_wrapper(file) else ""

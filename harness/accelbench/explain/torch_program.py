@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from accelbench.core import Arm, Program, Setting
-from accelbench.core.technique import PACKAGE
 from accelbench.errors import BadInput
 from accelbench.text import name_type
+from accelbench.user_code import PACKAGE
 from accelbench.workloads.torch.batch import map_parts
 from accelbench.workloads.torch.training_loop import TrainOptions
 from accelbench.workloads.torch.user_program import train_program

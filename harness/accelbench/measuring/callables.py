@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import sysconfig
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -17,9 +16,8 @@ from accelbench.errors import BadInput
 from accelbench.frameworks.tree import tree_leaves
 from accelbench.measuring.workers.unpicklable import enclosing_variables, names_in
 from accelbench.text import join_names, name_type, with_article
+from accelbench.user_code import is_user_file
 
-_OWN_PACKAGE = __name__.partition(".")[0]
-_LIBRARIES = ("site-packages", "dist-packages")
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, partial)
 # What futures, results of pools, processes and threads can do.
 _WORKING = (("done", "result"), ("done", "wait"), ("ready", "wait"), ("poll", "wait"), ("is_alive", "join"))
@@ -203,8 +201,4 @@ def is_users_module(name: str | None) -> bool:
     if name is None or name == "__main__":
         return name is not None
     file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None or name.partition(".")[0] == _OWN_PACKAGE:
-        return False
-    path = Path(file).resolve()
-    standard = Path(sysconfig.get_path("stdlib")).resolve()
-    return not (path.is_relative_to(standard) or any(folder in path.parts for folder in _LIBRARIES))
+    return file is not None and is_user_file(Path(file))

@@ -33,6 +33,7 @@ from accelbench.schema.result import SCHEMA_VERSION
 from accelbench.schema.result_json import to_json
 from accelbench.schema.safe_json import BeyondLimit, parse, read_bytes
 from accelbench.text import list_some
+from accelbench.user_code import PACKAGE, is_installed
 
 if TYPE_CHECKING:
     from accelbench.pytest_plugin.passes import JournaledVisit
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 # How many sessions may lose a trial with its worker. Without a limit, parts that begin with the same two hangs would
 # never get any further.
 MAX_RETRIES = 2
-PACKAGE = Path(__file__).parent.parent
-INSTALLED = {"site-packages", "dist-packages", ".tox", ".nox"}  # folders of code that is not the project's
+ENVIRONMENTS = {".tox", ".nox"}  # folders of code that is not the project's
 MAX_DIFFERENCES = 3  # named in a refusal; the others are counted
 
 Fact = TypeVar("Fact")
@@ -294,7 +294,7 @@ def _imported(root: Path) -> Iterator[tuple[str, Path]]:
         path = Path(file).resolve() if isinstance(file, str) else root
         if path.is_relative_to(root) and path.is_file() and not any(map(path.is_relative_to, apart)):
             inner = path.relative_to(root)
-            if not INSTALLED.intersection(inner.parts):
+            if not is_installed(inner) and ENVIRONMENTS.isdisjoint(inner.parts):
                 yield inner.as_posix(), path
 
 

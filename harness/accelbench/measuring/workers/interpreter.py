@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from accelbench.errors import BadInput
+from accelbench.user_code import is_library
 
 _PLACE = str(Path(__file__).parents[2] / "__init__.py")
 STARTING_S = 120.0  # importing a framework from a cold disk
@@ -178,9 +178,6 @@ def _own_version() -> str:
 
 def _folders_for_others() -> Iterator[str]:
     """Yield the folders from which this process imports, but for those of its own environment and library."""
-    library = Path(sysconfig.get_path("stdlib"))
     for folder in filter(None, sys.path):
-        path = Path(folder)
-        is_installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
-        if path.is_dir() and not is_installed and not path.is_relative_to(library):
+        if Path(folder).is_dir() and not is_library(Path(folder)):
             yield folder
