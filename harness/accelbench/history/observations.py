@@ -63,6 +63,7 @@ TEXTS = (
 )  # fmt: skip
 RUN_COLUMNS = (
     "run", "path", "number", "name", "taken", "machine", "identity", "configuration", "settings", "size", "interrupted",
+    "commit", "commit_time",
 )  # fmt: skip
 UNMEASURED_COLUMNS = (
     "run", "case", "framework", "workload", "problem", "fixed", "technique", "level", "against", "outcome", "reason",
@@ -231,6 +232,8 @@ def _describe_run(result: Result) -> dict[str, Any]:
         "settings": _as_json(result.run.settings),
         "size": _size(result),
         "interrupted": result.run.interrupted,
+        "commit": result.commit,
+        "commit_time": result.commit_time,
     }
 
 

@@ -21,7 +21,6 @@ from accelbench.report.figures.drawing import RenderedFigure
 from accelbench.report.figures.shifts import DECIDED, draw_shifts, format_speedups
 from accelbench.report.render import render_template
 from accelbench.report.tables import Column, Table, read_number, read_text, tabulate
-from accelbench.report.trackers import commit_of
 from accelbench.report.verdicts import format_verdict_counts
 from accelbench.results.arm_table import Row, rows_of
 from accelbench.schema.environment_difference import (
@@ -196,9 +195,7 @@ def _describe_commits(comparison: RunComparison, history: History) -> str:
 
 def _commits_of(runs: pd.DataFrame) -> list[str]:
     """Return the distinct commits of runs, in short; none if a run names none."""
-    found = [commit_of(str(path)) for path in runs["path"]]
-    named = [commit.id[:_HASH_DIGITS] for commit in found if commit]
-    return list(dict.fromkeys(named)) if len(named) == len(found) else []
+    return [*dict.fromkeys(runs["commit"].str[:_HASH_DIGITS])] if all(runs["commit"]) else []
 
 
 def _answers(comparison: RunComparison) -> Iterator[tuple[str, str]]:

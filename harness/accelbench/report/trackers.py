@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -15,11 +14,11 @@ from typing import Any
 import pandas as pd
 
 from accelbench import units
-from accelbench.errors import AccelbenchError, BadInput
+from accelbench.errors import BadInput
 from accelbench.history.observations import History
 from accelbench.locations import Published, publish
 from accelbench.results.arm_table import rows_of
-from accelbench.results.load import as_time, document_at
+from accelbench.results.load import as_time
 from accelbench.schema.safe_json import printable
 from accelbench.text import list_some
 
@@ -92,28 +91,6 @@ def _bounds(row: dict[str, Any]) -> tuple[float | None, float | None]:
     )
 
 
-_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Commit:
-    """A commit: its whole hash, and when it was made, where the file says so."""
-
-    id: str
-    made: datetime | None
-
-
-def commit_of(address: str) -> Commit | None:
-    """Return the commit of a result file, at a path or a URL; None where it names none."""
-    try:
-        about = document_at(address, "commit_info").get("commit_info")
-    except AccelbenchError:
-        return None
-    if not isinstance(about, dict) or not _HASH.fullmatch(str(about.get("id"))):
-        return None
-    return Commit(id=about["id"], made=as_time(about.get("time")))
-
-
 _ENVIRONMENT = "existing"  # asv's name for an environment that it did not make
 _MOST_CHARACTERS_ASV = 150  # of a benchmark's name, which becomes that of a file
 _COLUMNS = ["result", "params", "version"]
@@ -147,18 +124,18 @@ def write_asv(history: History, folder: Path | str) -> tuple[int, list[str], Pub
     commits: set[str] = set()
     by_run = dict(list(history.observations.groupby("run", sort=False, observed=True)))
     for run in rows_of(history.runs):
-        commit, found = commit_of(run["path"]), by_run.get(run["run"])
+        commit, found = run["commit"], by_run.get(run["run"])
         if found is None:
             continue
-        if commit is None:
+        if not commit:
             without.append(str(run["run"]))
             continue
-        commits.add(commit.id)
+        commits.add(commit)
         results, machine = _results(found), _machine(run)
         benchmarks |= {name: _benchmark(name, kind) for name, (kind, _) in results.items()}
         place = f"results/{machine['machine']}"
         files[f"{place}/machine.json"] = _as_json(machine | {"version": 1})
-        files[f"{place}/{commit.id[:8]}-{_ENVIRONMENT}.json"] = _as_json(_result(run, commit, machine, results))
+        files[f"{place}/{commit[:8]}-{_ENVIRONMENT}.json"] = _as_json(_result(run, machine, results))
     if without and not commits:
         runs = list_some(map(printable, without), 1)
         raise BadInput(f"{runs}: no commit is named, and asv keeps results by commit; measure in a Git repository")
@@ -199,14 +176,12 @@ def _benchmark(name: str, kind: dict[str, str]) -> dict[str, Any]:
     return {"name": name, "code": "", "version": "1", "timeout": 60.0, "params": [], "param_names": []} | kind
 
 
-def _result(
-    run: dict[str, Any], commit: Commit, machine: dict[str, str], results: dict[str, tuple[Any, list[Any]]]
-) -> dict[str, Any]:
-    made = commit.made or run["taken"] or datetime.fromtimestamp(0, UTC)
+def _result(run: dict[str, Any], machine: dict[str, str], results: dict[str, tuple[Any, list[Any]]]) -> dict[str, Any]:
+    made = as_time(run["commit_time"]) or run["taken"] or datetime.fromtimestamp(0, UTC)
     python = str(json.loads(run["configuration"]).get("python", "")).rpartition(" ")[2]
     return {
         "version": 2,
-        "commit_hash": commit.id,
+        "commit_hash": run["commit"],
         "date": int(made.timestamp() * 1000),
         "env_name": _ENVIRONMENT,
         "params": machine | {"python": python},

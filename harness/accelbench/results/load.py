@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from accelbench.schema.run_explanation import from_bytes as explanation_in
 from accelbench.schema.safe_json import members_in, parse, printable, unreadable_in_one_line
 from accelbench.text import format_levels, list_some
 
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of a commit
 _MOST_TIMED = 20  # numbered files of a folder whose times are read to find the newest
 
 
@@ -35,8 +37,9 @@ class Result:
     """One result file: the run in it, and the file's own name, number and time.
 
     ``path`` is where it lies, which may be a URL. ``name`` is the file's stem without its ``number``; ``taken`` is None
-    where the file does not record it. ``explanation`` is the one kept beside the file, as far as it was asked for: see
-    `find_explanation`.
+    where the file does not record it. ``commit`` is the whole hash of the commit that was measured and ``commit_time``
+    its time in ISO form, each "" where the file names none. ``explanation`` is the one kept beside the file, as far as
+    it was asked for: see `find_explanation`.
     """
 
     path: str
@@ -44,6 +47,8 @@ class Result:
     number: int
     taken: datetime | None
     run: Run
+    commit: str = ""
+    commit_time: str = ""
     explanation: RunExplanation | None = None
 
 
@@ -67,10 +72,19 @@ def result_in(data: bytes | UnreadableResult, name: str, address: str) -> Result
     """
     if isinstance(data, UnreadableResult):
         raise data
-    taken = _parse(data, address, "datetime").get("datetime")
-    result = as_result(name, taken, run_in(data, source=address))
+    about = _parse(data, address, "datetime", "commit_info")
+    result = as_result(name, about.get("datetime"), run_in(data, source=address))
     _check_effects(result.run, address)
-    return replace(result, path=address)  # which need not end in the file's name
+    commit, commit_time = _commit_in(about.get("commit_info"))
+    return replace(result, path=address, commit=commit, commit_time=commit_time)  # a path need not end in the name
+
+
+def _commit_in(about: Any) -> tuple[str, str]:
+    """Return the hash of a commit and its time in ISO form, each "" where it is not known."""
+    if not isinstance(about, dict) or not _HASH.fullmatch(str(about.get("id"))):
+        return "", ""
+    made = as_time(about.get("time"))
+    return about["id"], made.isoformat() if made else ""
 
 
 def _check_effects(run: Run, address: str) -> None:
@@ -249,21 +263,6 @@ def find_explanation(address: str) -> RunExplanation | None:
     beside = address_beside(address, SUFFIX)
     data = read_if_present(beside)
     return None if data is None else explanation_in(data, source=beside)
-
-
-def document_at(address: str, *names: str) -> dict[str, Any]:
-    """Return the values under these names of a result file, at a path or a URL.
-
-    Raises:
-        BadInput: it cannot be reached, or is gone.
-        UnreadableResult: it cannot be read, is no JSON, or breaks a limit.
-    """
-    storage = open_store(address)
-    entries = storage.entries()
-    if not entries:
-        raise nothing_in(storage.location, [])
-    (data,) = storage.read(entries[:1])
-    return _parse(data, storage.address(entries[0].name), *names)
 
 
 def _newest_first(storage: ResultStore, entries: Sequence[Entry]) -> list[Entry]:
