@@ -108,6 +108,14 @@ def test_runs_and_machines_are_listed_by_what_was_measured_in_them() -> None:
     assert refused.stderr == "Error: --framework: 'numpy' is in no run here; expected one of: jax, torch\n"
 
 
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("kind", "sought", "meant"), [("runs", "quikc", "quick"), ("machines", "exmaple-2c-8g", "example-2c-8g")]
+)
+def test_a_misspelt_run_or_machine_is_answered_with_its_name(kind: str, sought: str, meant: str) -> None:
+    assert call("list", kind, sought).stderr == f"Error: nothing is called '{sought}' here; did you mean '{meant}'?\n"
+
+
 @pytest.mark.parametrize("command", ["list runs", "show", "show quick"])
 def test_where_nothing_was_measured_a_line_says_what_to_do(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from accelbench.cli.completion import complete_framework, complete_list
 from accelbench.cli.output import format_options, note, print_table, warn
 from accelbench.errors import BadInput
 from accelbench.locations import default_results
-from accelbench.text import hyphenate
+from accelbench.text import did_you_mean, hyphenate
 from accelbench.units import plural
 
 Entries = list[dict[str, Any]]
@@ -138,9 +137,10 @@ def _find_runs_or_machines(kind: str, sought: str, framework: str, location: str
         own = {*measured.loc[measured["framework"] == framework, "run"]}
         runs = [run for run in runs if run["run"] in own]
     entries = runs if kind == "runs" else [*_machines(runs)]
-    found = [each for each in entries if matches(sought, each["run" if kind == "runs" else "machine"])]
+    names = [each["run" if kind == "runs" else "machine"] for each in entries]
+    found = [each for each, name in zip(entries, names, strict=True) if matches(sought, name)]
     if not found:
-        raise _nothing(kind, sought, [each["run"].rpartition("_")[2] for each in runs])
+        raise _nothing(kind, sought, [name.rpartition("_")[2] if kind == "runs" else name for name in names])
     return found
 
 
@@ -153,9 +153,9 @@ def _machines(runs: Entries) -> Iterator[dict[str, Any]]:
 
 
 def _nothing(kind: str, sought: str, names: list[str]) -> BadInput:
-    near = get_close_matches(sought, names, n=1)
-    way_out = f"did you mean {near[0]!r}?" if near else f"list everything with: accelbench list {kind}".rstrip()
-    return BadInput(f"nothing is called {sought!r} here; {way_out}")
+    meant = did_you_mean(sought, {name: repr(name) for name in names})
+    way_out = meant or f"; list everything with: accelbench list {kind}".rstrip()
+    return BadInput(f"nothing is called {sought!r} here{way_out}")
 
 
 def _cells(entry: dict[str, Any]) -> tuple[str, ...]:
