@@ -69,7 +69,7 @@ def test_the_machine_and_the_technique_are_distinguished_below_what_changed(acce
     lines = result.stdout.splitlines()
     assert lines[0].startswith("before      0001_nightly, 0002_nightly, 0003_nightly on box, 2026-01-01 to 2026-01-03")
     assert "framework: torch 2.11.0 → 2.13.0" in lines
-    assert "What may be named as the cause: since torch 2.13.0." in lines
+    assert "The likely cause: torch 2.11.0 → 2.13.0." in lines
     assert any(line.startswith("machine     1.09× (1.0") and line.endswith("), faster") for line in lines)
     (row,) = (line for line in lines if "net-" in line)
     assert all(said in row for said in ("amp bf16", "net-0", "1.8", "1.6", "0.9", "slower"))
@@ -147,7 +147,7 @@ def test_the_commits_of_two_runs_are_told_where_they_differ(accelbench, tmp_path
     told = accelbench("compare", *lone_runs(tmp_path / "lone", commits=("a" * 40, "b" * 40)), *where).stdout
     assert "Nothing known changed but the commit: aaaaaaaa → bbbbbbbb." in told.splitlines()
     told = accelbench("compare", *lone_runs(tmp_path / "lone", commits=("a" * 40, "a" * 40)), *where).stdout
-    assert "Nothing known changed." in told.splitlines()
+    assert "Nothing known changed in the environment." in told.splitlines()
     both = lone_runs(tmp_path / "lone", visits=(2, 1), commits=("a" * 40, "b" * 40))
     told = accelbench("compare", *both, *where).stdout
     assert "is known to change a number. The commit changed, too: aaaaaaaa → bbbbbbbb." in told
@@ -161,8 +161,8 @@ def test_the_commits_of_two_runs_are_told_where_they_differ(accelbench, tmp_path
         ("aab", "Nothing known changed but the commit: aaaaaaaa → bbbbbbbb."),
         ("acb", "Nothing known changed but the commits: aaaaaaaa and cccccccc → bbbbbbbb."),
         ("aba", "Nothing known changed but the commits: aaaaaaaa and bbbbbbbb → aaaaaaaa."),
-        ("aaa", "Nothing known changed."),
-        ("a b", "Nothing known changed."),
+        ("aaa", "Nothing known changed in the environment."),
+        ("a b", "Nothing known changed in the environment."),
     ],
 )
 def test_the_commits_of_several_runs_are_told_where_the_sides_differ(accelbench, tmp_path, commits, said):
@@ -174,6 +174,26 @@ def test_the_commits_of_several_runs_are_told_where_the_sides_differ(accelbench,
     assert said in accelbench("compare", "1,2", "3", "--storage", str(tmp_path / "runs")).stdout.splitlines()
 
 
+def test_a_cause_is_only_possible_where_the_commit_changed_too(accelbench, tmp_path):
+    paths = [keep(tmp_path / "runs", number, torch=version) for number, version in ((1, "2.11.0"), (2, "2.13.0"))]
+    for path, commit in zip(paths, "ab", strict=True):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"commit_info": {"id": 40 * commit}}))
+    said = accelbench("compare", *map(str, paths)).stdout.splitlines()
+    expected = "A possible cause: torch 2.11.0 → 2.13.0. The commit changed, too: aaaaaaaa → bbbbbbbb."
+    assert expected in said
+
+
+def test_what_would_tell_confounded_changes_apart_is_a_sentence(accelbench, tmp_path):
+    paths = [keep(tmp_path / "runs", number) for number in (1, 2)]
+    for path, python, numpy in zip(paths, ("CPython 3.11", "CPython 3.12"), ("2.1", "2.2"), strict=True):
+        document = json.loads(path.read_text())
+        document["accelbench"]["environment"]["configuration"] |= {"python": python, "numpy.version": numpy}
+        path.write_text(json.dumps(document))
+    (line,) = (each for each in accelbench("compare", *map(str, paths)).stdout.splitlines() if "onfounded" in each)
+    apart = "To tell them apart, add a run with numpy 2.2 and CPython 3.11."
+    assert line == f"Confounded: numpy and Python changed together. {apart}"
+
+
 def test_an_undecided_shift_of_the_machine_is_told_after_its_number(accelbench, tmp_path):
     paths = lone_runs(tmp_path / "lone")
     told = accelbench("report", *paths, "--format", "markdown").stdout
@@ -183,8 +203,92 @@ def test_an_undecided_shift_of_the_machine_is_told_after_its_number(accelbench, 
 def test_two_lone_runs_say_that_three_a_side_would_decide(accelbench, tmp_path):
     elsewhere = [str(keep(tmp_path / "lone", number)) for number in (1, 2)]
     result = accelbench("compare", *elsewhere, "--storage", str(tmp_path / "lone"))
-    assert "techniques  ? 12 undecided; about 3 runs a side would decide half" in result.stdout
+    assert "techniques  ? 12 undecided; about 3 runs a side would decide half of them" in result.stdout
     assert "It is not known how much unchanged runs differ here" in result.stdout
+
+
+def test_what_would_decide_the_only_undecided_shift_is_told_of_it(accelbench, tmp_path):
+    elsewhere = [str(keep(tmp_path / "lone", number, workloads=1)) for number in (1, 2)]
+    told = accelbench("compare", *elsewhere).stdout.splitlines()
+    assert "techniques  ? 1 undecided; about 3 runs a side would decide it" in told
+
+
+def one_sided(folder, *, candidates: int = 2) -> list[str]:
+    """Save two runs with an arm that crashes in the second one, one that is out of reach, and others that are gone.
+
+    Return how both are named.
+    """
+    net = {"id": "test_it.py::test_net", "workload": "net"}
+    other = {"id": "test_it.py::test_other", "workload": "other", "problem": {"elements": 1000}}
+    faster = effect(2.0, 1.9, 2.1, "faster")
+    baseline = arm({"amp": "fp32"}, 1.0)
+    levels = [{"amp": f"level-{number}"} for number in range(candidates)]
+    gone = trial(baseline, *(arm(level, 0.5, effect=faster) for level in levels), **other)
+    measured = [arm({"amp": level}, 0.5, effect=faster) for level in ("bf16", "fp16")]
+    lost = [
+        arm({"amp": "bf16"}),
+        arm({"amp": "fp16"}, outcome="crashed", reason="the worker died of SIGSEGV"),
+    ]
+    runs = run(trial(baseline, *measured, **net), gone), run(trial(baseline, *lost, **net))
+    for number, each in enumerate(runs, start=1):
+        save(each, folder / "results" / f"{number:04}_a.json", f"2026-01-{number:02}T00:00:00")
+    return ["latest~1", "latest"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_arms_with_a_speed_on_one_side_only_are_named_with_the_reason(accelbench, tmp_path, swapped):
+    sides = one_sided(tmp_path)
+    when = "only after" if swapped else "only before"
+    told = accelbench("compare", *(reversed(sides) if swapped else sides)).stdout.splitlines()
+    rows = [re.split("  +", line) for line in told if when in line and "arms" not in line]
+    assert rows == [
+        ["amp fp16", "amp fp32", "net", "torch", when, "crashed", "the worker died of SIGSEGV"],
+        ["amp bf16", "amp fp32", "net", "torch", when, "unavailable", "not on this machine"],
+        ["amp fp32", "other", "elements 1,000, torch", when, "no counterpart"],
+        ["amp level-0", "amp fp32", "other", "elements 1,000, torch", when, "no counterpart"],
+        ["amp level-1", "amp fp32", "other", "elements 1,000, torch", when, "no counterpart"],
+    ]
+    assert f"1 arm on both sides, 5 arms {when}." in told
+
+
+def test_runs_given_as_files_have_the_reasons_too(accelbench, tmp_path):
+    one_sided(tmp_path / "elsewhere")
+    files = [str(tmp_path / "elsewhere" / "results" / f"{number:04}_a.json") for number in (1, 2)]
+    assert "the worker died of SIGSEGV" in accelbench("compare", *files).stdout
+
+
+@pytest.mark.parametrize("kind", ["markdown", "html"])
+def test_markdown_and_the_page_name_the_arms_of_one_side(accelbench, tmp_path, kind):
+    said = accelbench("compare", *one_sided(tmp_path), "--format", kind).stdout
+    assert "Speed on one side only" in said
+    cells = ["amp fp16", "amp fp32", "net", "torch", "only before", "crashed", "the worker died of SIGSEGV"]
+    if kind == "markdown":
+        assert f"| {' | '.join(cells)} |" in said
+    else:
+        assert "".join(f"<td>{cell}</td>" for cell in cells) in said
+
+
+def test_json_holds_the_arms_of_one_side(accelbench, tmp_path):
+    first, *rest = json.loads(accelbench("compare", *one_sided(tmp_path), "--json").stdout)["one_sided"]
+    expected = {
+        "case": "test_it.py::test_net|amp fp16", "level": "amp fp16", "workload": "net", "side": "before",
+        "outcome": "crashed", "reason": "the worker died of SIGSEGV",
+    }  # fmt: skip
+    assert first.items() >= expected.items()
+    assert [each["outcome"] for each in rest] == ["unavailable", None, None, None]
+
+
+def test_of_many_arms_of_one_side_a_few_are_listed_unless_all_are_asked_for(accelbench, tmp_path):
+    sides = one_sided(tmp_path, candidates=20)
+    listed, everything = (accelbench("compare", *sides, *more).stdout for more in ([], ["--all"]))
+    shown = [text.count("only before  ") for text in (listed, everything)]
+    assert (shown[0] < shown[1], shown[1]) == (True, 23)
+    assert "crashed" in listed
+    assert f"And {23 - shown[0]} more arms with a speed on one side only; --all lists them." in listed
+    assert "more arms" not in everything
+    page = accelbench("compare", *sides, "--format", "html").stdout
+    assert page.count("<td>only before</td>") == 23
+    assert "more arms" not in page
 
 
 @pytest.mark.slow
@@ -197,6 +301,7 @@ def test_runs_without_an_arm_in_common_say_so(accelbench, tmp_path):
         result = accelbench("compare", *paths, "--format", kind)
         assert (result.exit_code, result.stderr) == (0, "")
         assert "0 arms on both sides, 1 arm only before, 1 arm only after" in result.stdout
+        assert kind == "json" or "Nothing was measured on both sides." in result.stdout
 
 
 @pytest.mark.parametrize(("kind", "inert"), [("markdown", r"\<b\>x\|y"), ("html", "&lt;b&gt;x|y")])

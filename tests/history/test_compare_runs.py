@@ -216,14 +216,18 @@ def test_effects_against_different_baselines_are_not_compared():
     [
         (["a", "b"], ["b"], "b stands on both sides"),
         (["a", "c"], ["b"], "one side holds runs of 2 machines (machine, other)"),
-        (["a"], ["large"], "sizes small and large"),
+        (["a"], ["large"], "sizes small and large; compare runs of one size"),
+        (["a"], ["cold"], "the runs were made with warm and cold caches; compare runs with caches of one kind"),
+        (["large"], ["cold"], "sizes large and small and with warm and cold caches; compare"),
+        (["a"], ["unknown"], "unknown does not say at which size it was made"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(before, after, words):
     small = made({"a": {}, "b": {}, "c": {"on": "other"}})
-    large = made({"large": {}}, size="large")
+    sizes = {"large": "large", "cold": "small, cold cache", "unknown": ""}
+    each = [small, *(made({run: {}}, size=size) for run, size in sizes.items())]
     both = History(
-        runs=pd.concat([small.runs, large.runs]), observations=pd.concat([small.observations, large.observations])
+        runs=pd.concat([one.runs for one in each]), observations=pd.concat([one.observations for one in each])
     )
     with pytest.raises(BadInput) as refused:
         compare_runs(both, before, after)

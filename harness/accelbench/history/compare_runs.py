@@ -20,6 +20,7 @@ from accelbench.history.observations import LABEL, History, describe_disturbed, 
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
 from accelbench.results.arm_table import rows_of
+from accelbench.schema.result import OUT_OF_REACH
 from accelbench.schema.safe_json import printable
 from accelbench.text import join_names
 from accelbench.units import plural
@@ -34,6 +35,7 @@ _MAX_OTHER_RUNS = 60  # that are used to estimate the spread; more would add lit
 _MAX_FREEDOM = 10.0  # degrees of freedom for one or two runs, which, unlike a mean of several, may lie far out
 _CASE = [*WORKLOAD, "case", "against"]  # where the baselines differ, a case is another one
 _DESCRIPTION = ["trial", "module", "problem", "fixed", "technique", "level"]
+_COLD = ", cold cache"  # that sizes of runs with cold caches end in
 _STANDINGS = {"same": "carries over", "faster": "grows", "slower": "shrinks", "undecided": "unclear"}
 
 
@@ -135,12 +137,15 @@ class RunComparison(Sides):
     one row, or none where nothing is known of it: without times in common, or on one machine with few workloads.
     ``workloads`` are indexed by framework and workload. ``techniques`` have one row per effect, with its description,
     ``standing``, the name of its ``test`` where another one measures the same, and how the times of its baseline and
-    of itself shifted beyond the machine's part: ``baseline_shift`` and ``own_shift``.
+    of itself shifted beyond the machine's part: ``baseline_shift`` and ``own_shift``. ``one_sided`` are the arms that
+    have a speed on one ``side`` only, with the ``outcome`` and ``reason`` that the newest run with the arm on the other
+    side recorded; the outcome is missing where none has the arm. Those that failed come first.
     """
 
     machine: pd.DataFrame
     workloads: pd.DataFrame
     techniques: pd.DataFrame
+    one_sided: pd.DataFrame
     remarks: tuple[str, ...]
 
 
@@ -150,7 +155,7 @@ def compare_runs(
     """Compare runs of a history, by their names.
 
     Raises:
-        BadInput: a run stands on both sides, a side mixes machines, or the sizes differ.
+        BadInput: a run stands on both sides, a side mixes machines, or the sizes or the caches differ.
     """
     sides = _make_sides(history.runs, before, after, thresholds or Thresholds())
     observed = history.observations[history.observations["run"].isin(sides.runs)]
@@ -161,6 +166,7 @@ def compare_runs(
     parts = split_times(times, min_workloads=1 if sides.are_two_machines else MIN_WORKLOADS)
     beyond_machine = (times - parts.machine.fillna(0.0)).droplevel("baseline")
     machine = _compare_machine(parts, sides)
+    one_sided = _find_one_sided(all_times, observed, history.unmeasured, sides)
     return RunComparison(
         before=sides.before,
         after=sides.after,
@@ -168,8 +174,9 @@ def compare_runs(
         machine=machine,
         workloads=_compare_workloads(parts, sides),
         techniques=_compare_techniques(observed, history.runs, beyond_machine, sides),
+        one_sided=one_sided,
         remarks=(
-            _count_arms(all_times, len(sides.on_both(all_times)), before, after),
+            _count_arms(len(sides.on_both(all_times)), one_sided),
             *describe_disturbed(observed, [*before, *after]),
             *_doubt_machine(parts, machine),
         ),
@@ -186,22 +193,34 @@ def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str],
     if both := [run for run in before if run in set(after)]:
         raise BadInput(f"{printable(both[0])} stands on both sides; compare it with another run")
     facts = runs.set_index("run")
-    sizes = list(dict.fromkeys(facts.loc[[*before, *after], "size"]))
-    if len(sizes) > 1:
-        named = join_names([printable(size) or "unknown" for size in sizes])
-        raise BadInput(f"the runs were made at sizes {named}; compare runs of one size")
+    size = _only_size(facts.loc[[*before, *after], "size"])
     places = [_machine_of(facts, side) for side in (before, after)]
     if places[0] == places[1]:
-        similar = [_similar_runs(facts, places[0], sizes[0], (before, after))] * 2
+        similar = [_similar_runs(facts, places[0], size, (before, after))] * 2
     else:
         similar = [
-            _similar_runs(facts, place, sizes[0], (side,)) for place, side in zip(places, (before, after), strict=True)
+            _similar_runs(facts, place, size, (side,)) for place, side in zip(places, (before, after), strict=True)
         ]
     return Sides(
         before=Side(runs=tuple(before), machine=places[0][0], similar=similar[0]),
         after=Side(runs=tuple(after), machine=places[1][0], similar=similar[1]),
         thresholds=thresholds,
     )
+
+
+def _only_size(found: pd.Series[str]) -> str:
+    """Return the size of all runs, given by their names."""
+    sizes = dict.fromkeys(size.removesuffix(_COLD) for size in found)
+    caches = dict.fromkeys("cold" if size.endswith(_COLD) else "warm" for size in found)
+    if len(sizes) > 1 and "" in sizes:
+        silent = printable(str(found[found.isin(["", _COLD])].index[0]))
+        raise BadInput(f"{silent} does not say at which size it was made; compare runs of one size")
+    differing = [f"at sizes {join_names([*map(printable, sizes)])}"] if len(sizes) > 1 else []
+    differing += [f"with {join_names([*caches])} caches"] if len(caches) > 1 else []
+    if differing:
+        wanted = "of one size" if len(sizes) > 1 else "with caches of one kind"
+        raise BadInput(f"the runs were made {join_names(differing)}; compare runs {wanted}")
+    return str(found.iloc[0])
 
 
 def _machine_of(facts: pd.DataFrame, side: Sequence[str]) -> tuple[str, str]:
@@ -356,13 +375,30 @@ def _runs_to_decide(found: pd.DataFrame, per_run: Floats, alpha: float, zones: F
     return np.where(pending, np.minimum(*needed), np.nan)
 
 
-def _count_arms(all_times: pd.DataFrame, common: int, before: Sequence[str], after: Sequence[str]) -> str:
+def _find_one_sided(
+    all_times: pd.DataFrame, observed: pd.DataFrame, unmeasured: pd.DataFrame, sides: Sides
+) -> pd.DataFrame:
+    """Return the arms that have a time on one side only, with what became of them on the other, failures first."""
+    has_time = {side: all_times[list(side.runs)].notna().any(axis=1) for side in (sides.before, sides.after)}
+    arms = observed.astype(dict.fromkeys([*_CASE, *_DESCRIPTION], str)).drop_duplicates(list(all_times.index.names))
+    arms = arms[[*all_times.index.names, *_DESCRIPTION]]
+    tests = tests_by_case(rows_of(arms))
+    found = []
+    for name, here, there in (("before", sides.before, sides.after), ("after", sides.after, sides.before)):
+        only = all_times.index[has_time[here] & ~has_time[there]].to_frame(index=False)
+        recorded = unmeasured.loc[unmeasured["run"].isin(there.runs), ["case", "outcome", "reason"]].astype(str)
+        recorded = recorded.drop_duplicates("case", keep="last")
+        found.append(only.merge(arms, how="left").merge(recorded, on="case", how="left").assign(side=name))
+    one_sided = pd.concat(found, ignore_index=True)
+    one_sided = one_sided.assign(test=[tests.get(case, "") for case in one_sided["case"]])
+    severity = 2 * one_sided["outcome"].isna() + one_sided["outcome"].isin(OUT_OF_REACH)
+    return one_sided.iloc[np.argsort(severity, kind="stable")].reset_index(drop=True)
+
+
+def _count_arms(common: int, one_sided: pd.DataFrame) -> str:
     """Return how many arms both sides have, and how many only one side has."""
-    alone = []
-    for here, there, when in ((before, after, "before"), (after, before, "after")):
-        only = all_times[list(here)].notna().any(axis=1) & ~all_times[list(there)].notna().any(axis=1)
-        if only.any():
-            alone.append(f"{plural(int(only.sum()), 'arm')} only {when}")
+    counts = {when: int((one_sided["side"] == when).sum()) for when in ("before", "after")}
+    alone = [f"{plural(count, 'arm')} only {when}" for when, count in counts.items() if count]
     return ", ".join([f"{plural(common, 'arm')} on both sides", *alone])
 
 

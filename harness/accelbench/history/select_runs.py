@@ -195,14 +195,18 @@ def _runs_by_path(history: History) -> dict[str, str]:
 def _join(history: History, found: History, names: dict[str, str]) -> History:
     """Return a history with more runs, under these names."""
     frames = []
-    for before, more in ((history.runs, found.runs), (history.observations, found.observations)):
+    for before, more in (
+        (history.runs, found.runs),
+        (history.observations, found.observations),
+        (history.unmeasured, found.unmeasured),
+    ):
         chosen = more[more["run"].isin(list(names))]
         renamed = chosen.assign(run=chosen["run"].astype(str).replace(names))
         frames.append(pd.concat([before, renamed], ignore_index=True) if len(before) else renamed)
     return History(
         runs=frames[0],
         observations=frames[1],
-        unmeasured=history.unmeasured,
+        unmeasured=frames[2],
         remarks=tuple(dict.fromkeys((*history.remarks, *found.remarks))),
         unreadable={**history.unreadable, **found.unreadable},
     )

@@ -39,6 +39,8 @@ _WIDTH = 120  # characters of a line of text
 _MAX_LOG = math.log(1e6)  # an interval that reaches beyond a million-fold is shown as unbounded
 _HASH_DIGITS = 8  # of a commit, as many as name it
 _MAX_NAMED = 4  # runs of a side, or its commits, that are named
+_MAX_ONE_SIDED = 10  # arms of one side that text and Markdown list
+_NOTHING_CHANGED = "Nothing known changed in the environment."
 STANDINGS = {  # how an effect after relates to that before, and the verb for several
     "flips": "flip",
     "grows": "grow",
@@ -52,7 +54,7 @@ _LOGARITHMS = {
 }  # fmt: skip
 _TEXTS = (
     "case", "trial", "module", "framework", "workload", "problem", "fixed", "technique", "level", "against", "verdict",
-    "standing",
+    "standing", "side", "outcome", "reason",
 )  # fmt: skip
 
 
@@ -76,8 +78,8 @@ class ComparisonText:
 def format_comparison(kind: str, comparison: RunComparison, history: History, *, every: bool = False) -> str:
     """Return a comparison as ``text``, ``markdown``, ``json`` or ``html``.
 
-    Text and Markdown list the rows in which something is faster or slower, or with ``every`` all of them; the page and
-    JSON always list all.
+    Text and Markdown list the rows in which something is faster or slower and a few arms that have a speed on one side
+    only, or with ``every`` all of them; the page and JSON always list all.
     """
     differences = differences_between(_runs_of(comparison.before, history), _runs_of(comparison.after, history))
     if kind == "json":
@@ -85,14 +87,21 @@ def format_comparison(kind: str, comparison: RunComparison, history: History, *,
     sides = {"before": comparison.before, "after": comparison.after}
     cause = "" if comparison.are_two_machines else _describe_cause(differences, _describe_commits(comparison, history))
     figure = draw_shifts(comparison, _title(comparison)) if kind == "html" else None
+    is_brief = kind != "html" and not every
+    one_sided = rows_of(comparison.one_sided)
+    most = _MAX_ONE_SIDED if is_brief else len(one_sided)
     text = ComparisonText(
         title="What changed: the machine, a workload or a technique?",
         sides=[(name, _describe_side(side, _runs_of(side, history))) for name, side in sides.items()],
         environment=group_by_kind(differences),
         cause=cause,
         answers=list(_answers(comparison)),
-        notes=[*explain_comparison(comparison), *(f"{remark}." for remark in comparison.remarks)],
-        tables=_tabulate_shifts(comparison, decided_only=kind != "html" and not every),
+        notes=[
+            *_count_unlisted(len(one_sided) - most),
+            *explain_comparison(comparison),
+            *(f"{remark}." for remark in comparison.remarks),
+        ],
+        tables=_tabulate_shifts(comparison, decided_only=is_brief) | _tabulate_one_sided(one_sided[:most]),
         figure=figure.render() if figure else None,
     )
     if kind == "text":
@@ -111,6 +120,8 @@ def _lines(text: ComparisonText) -> Iterator[str]:
     if text.cause or text.environment:
         yield ""
     yield from (f"{name:<{width}}  {sentence}" for name, sentence in text.answers)
+    if not text.answers:
+        yield "Nothing was measured on both sides."
     for table in text.tables.values():
         yield f"\n{format_table(table.rows, [column.heading for column in table.columns])}"
     yield ""
@@ -132,6 +143,7 @@ def _document(comparison: RunComparison, history: History, differences: Sequence
         "machine": next(map(_shift_for_json, rows_of(comparison.machine)), None),
         "workloads": [_shift_for_json(row) for row in rows_of(comparison.workloads.reset_index())],
         "techniques": [_shift_for_json(row, effects=True) for row in rows_of(comparison.techniques)],
+        "one_sided": [{name: row[name] for name in _TEXTS if name in row} for row in rows_of(comparison.one_sided)],
         "remarks": list(comparison.remarks),
     }
 
@@ -166,18 +178,19 @@ def _describe_side(side: Side, runs: pd.DataFrame) -> str:
 
 def _describe_cause(differences: Sequence[Difference], commits: str) -> str:
     """Return what may be the cause, with the change of the ``commits``, "" for none."""
-    cause, separating = name_cause(differences), runs_to_separate(differences)
-    causes = possible_causes(differences)
+    causes, separating = possible_causes(differences), runs_to_separate(differences)
     noun, _, change = commits.partition(" ")
-    if commits and not differences:
-        return f"Nothing known changed but the {noun}: {change}."
+    if not differences:
+        return f"Nothing known changed but the {noun}: {change}." if commits else _NOTHING_CHANGED
     too = f" The {noun} changed, too: {change}." if commits else ""
-    if len(causes) == 1:
-        return f"What may be named as the cause: {cause}.{too}"
-    if differences and not causes:
+    if not causes:
         return f"None of these differences is known to change a number.{too}"
-    way = f"; these would tell them apart: {separating}" if separating else ""
-    return f"{cause[0].upper()}{cause[1:]}{way}.{too}"
+    if len(causes) == 1:
+        (only,) = causes
+        return f"{'The likely' if only.kind == 'changed' and not commits else 'A possible'} cause: {only}.{too}"
+    cause = name_cause(differences)
+    apart = f" To tell them apart, add {separating}." if separating else ""
+    return f"{cause[0].upper()}{cause[1:]}.{apart}{too}"
 
 
 def _describe_commits(comparison: RunComparison, history: History) -> str:
@@ -256,9 +269,11 @@ def _count_standings(comparison: RunComparison) -> str:
 
 def _count_verdicts(shifts: pd.DataFrame) -> str:
     """Return the number of each verdict, and what would decide half of the undecided ones."""
-    half = shifts["runs"].dropna().quantile(0.5, interpolation="higher")
+    needed = shifts["runs"].dropna()
+    half = needed.quantile(0.5, interpolation="higher")
+    decided = "it" if len(needed) == 1 else "half of them"
     return format_verdict_counts(shifts["verdict"]) + _to_decide(
-        {"runs": None if pd.isna(half) else half}, "; {} would decide half"
+        {"runs": None if needed.empty else half}, f"; {{}} would decide {decided}"
     )
 
 
@@ -312,6 +327,15 @@ def _tabulate_shifts(comparison: RunComparison, *, decided_only: bool) -> dict[s
     return {heading: table for heading, table in tables.items() if table.rows}
 
 
+def _tabulate_one_sided(one_sided: Sequence[Row]) -> dict[str, Table]:
+    return {"Speed on one side only": tabulate(one_sided, _ONE_SIDED)} if one_sided else {}
+
+
+def _count_unlisted(more: int) -> list[str]:
+    arms = units.plural(more, "more arm")
+    return [f"And {arms} with a speed on one side only; --all lists them."] if more > 0 else []
+
+
 def _facets(row: Row) -> dict[str, str]:
     return {"verdict": row["verdict"]}
 
@@ -356,11 +380,19 @@ _CARRIES_OVER = Column(heading="effect", format=read_text("standing"), shows="ve
 _TO_DECIDE = Column(heading="to decide", format=_to_decide, number=True, order=_sortable_runs)
 _SPEEDS = [_speed_column("baseline's speed", "baseline_shift"), _speed_column("its own speed", "own_shift")]
 _WORKLOAD = [Column(heading=name, format=read_text(name)) for name in ("workload", "framework")]
+_PLACE = [Column(heading="workload", format=read_text("workload")), Column(heading="on", format=_where)]
+_ONE_SIDED = [
+    Column(heading="arm", format=read_text("level")),
+    Column(heading="against", format=lambda row: row["against"] if row["technique"] else ""),
+    *_PLACE,
+    Column(heading="speed", format=lambda row: f"only {row['side']}"),
+    Column(heading="other side", format=lambda row: (row["outcome"] or "no counterpart").replace("-", " ")),
+    Column(heading="reason", format=read_text("reason")),
+]
 _EFFECT = [
     Column(heading="technique", format=read_text("level")),
     Column(heading="against", format=read_text("against")),
-    Column(heading="workload", format=read_text("workload")),
-    Column(heading="on", format=_where),
+    *_PLACE,
     _speed_column("before", "before"),
     _speed_column("after", "after"),
 ]
