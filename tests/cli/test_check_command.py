@@ -8,13 +8,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from runs import arm, effect, run, save, trial
+from runs import arm, effect, read_run, run, save, trial
 
 from accelbench.cli import main
 from accelbench.history.policy import Subject
 from accelbench.history.regression_check import SubjectVerdict
 from accelbench.report.check_output import describe_finding
 from accelbench.results import load
+from accelbench.schema.result import Environment, Gpu, Identity
 
 WORKLOADS = ("mlp", "cnn", "bert", "vit")
 HOSTILE = "<b>|a|\n::error::x%0A\x1b[31m@all"
@@ -30,7 +31,9 @@ def accept(*arguments):
     return CliRunner().invoke(main, ["accept", *arguments])
 
 
-def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS, spread=0.005, time_s=0.01):
+def saved(
+    folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLOADS, spread=0.005, time_s=0.01, **fields
+):
     """Write a run in which the first workload's speedup is so many times what it was, or has none."""
     chance = random.Random(number)
     trials = []
@@ -48,7 +51,7 @@ def saved(folder, number, *, factor=1.0, broken="", name="run", workloads=WORKLO
             )
         )
     path = folder / "example" / f"{number:04}_{name}.json"
-    return save(run(*trials), path, taken=f"2026-01-01T00:{number:02}:00+00:00")
+    return save(run(*trials, **fields), path, taken=f"2026-01-01T00:{number:02}:00+00:00")
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ def test_few_runs_that_no_others_would_help_are_not_said_to_lack_others():
     subject = Subject(kind="workload", key="torch net", framework="torch", workload="net")
     told = describe_finding(SubjectVerdict(subject=subject, verdict="undecided", margin=0.03, known_runs=2))
     assert told.endswith(
-        "2 earlier runs are too few, and such runs spread too much; more runs would not decide, a larger margin would"
+        "2 earlier runs are too few, and such runs spread so much that it takes a larger margin as well as more runs"
     )
 
 
@@ -130,6 +133,118 @@ def test_runs_that_spread_too_much_say_which_change_would_show(accelbench, tmp_p
     assert 3 < float(shown) < 50
     saved(tmp_path / "results", 13, spread=0.05, factor=0.4)
     assert accelbench().exit_code == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "markdown", "github", "junit"])
+def test_an_interrupted_run_is_called_so_and_is_no_pass_where_that_counts(accelbench, results, kind):
+    saved(results, 13, workloads=WORKLOADS[:2], interrupted=True)
+    passed, strict = accelbench("--format", kind), accelbench("--format", kind, "--strict")
+    assert (passed.exit_code, strict.exit_code) == (0, 3)
+    said = "0013_run was interrupted, so what it had not measured by then is not checked"
+    assert said in passed.stdout.replace("\\", "")
+    if kind == "json":
+        assert json.loads(strict.stdout)["status"] == 3
+    if kind == "junit":
+        suites = [ET.fromstring(each.stdout.encode()) for each in (passed, strict)]
+        assert [(each.get("failures"), each.get("skipped")) for each in suites] == [("0", "1"), ("1", "0")]
+        assert all(each.get("tests") == str(len(each.findall("testcase"))) for each in suites)
+
+
+def test_a_regression_in_an_interrupted_run_stays_one(accelbench, results):
+    saved(results, 13, factor=0.8, interrupted=True)
+    assert accelbench("--strict").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["check", "accept"])
+def test_a_file_alone_is_refused_with_the_folder_to_give(accelbench, results, command):
+    file = saved(results, 13, factor=0.8)
+    result = accelbench(file) if command == "check" else accept("mlp", str(file), "--reason", "why")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line == (
+        f"Error: {file}: is one file, without earlier runs to compare it with; give its folder, {file.parent}, "
+        "or earlier runs with --baseline"
+    )
+    assert accelbench(file.parent).exit_code == 1
+
+
+def test_a_file_is_checked_against_the_files_of_a_baseline(accelbench, results):
+    file = saved(results, 13, factor=0.8)
+    earlier = ",".join(str(results / "example" / f"{number:04}_run.json") for number in range(1, 13))
+    assert accelbench(file, "--baseline", earlier).exit_code == 1
+
+
+SMALL = {"size": "small", "cache": "hot", "noise": 0.01}
+
+
+def on_gpu(name):
+    identity = Identity(cpu_model="Example CPU", cpu_cores=2, memory_gib=8, gpus=[Gpu(name=name, memory_gib=16)])
+    return Environment(identity=identity, configuration={"torch.version": "2.9.0"})
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "markdown", "github", "junit"])
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ({}, {"settings": SMALL | {"size": "full"}}, "the run's size small → full"),
+        ({}, {"settings": SMALL | {"cache": "cold"}}, "the run's cache hot → cold"),
+        ({}, {"settings": {}}, "the run's size small (recorded only before)"),
+        ({"environment": on_gpu("A100")}, {"environment": on_gpu("H100")}, "GPU A100 (16 GiB) → H100 (16 GiB)"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_counted_with_what_differs(accelbench, tmp_path, kind, before, after, why):
+    given = {"settings": SMALL}
+    for number in range(1, 8):
+        saved(tmp_path / "results", number, **given | before)
+    saved(tmp_path / "results", 8, **given | after)
+    told = accelbench("--format", kind).stdout
+    told = " ".join(json.loads(told)["remarks"]) if kind == "json" else told.replace("\\", "")
+    (sentence,) = re.findall(r"7 earlier runs of this machine are not compared, since they differ: .*", told)
+    assert why in sentence
+
+
+def test_enough_runs_to_compare_with_are_no_reason_to_count_others(accelbench, results):
+    saved(results, 13, settings=SMALL)
+    for number in range(14, 20):
+        saved(results, number)
+    assert "not compared" not in accelbench().stdout
+
+
+def configured(version):
+    return replace(on_gpu("A100"), configuration={"torch.version": version})
+
+
+def test_what_differs_from_a_baseline_is_that_of_the_runs_compared(accelbench, tmp_path):
+    for number in range(1, 10):
+        saved(tmp_path / "results", number, environment=configured("2.9.0"))
+    saved(tmp_path / "results", 10, environment=configured("2.10.0"), factor=0.7)
+    told = accelbench("--baseline", "1,2").stdout
+    assert "against 2 runs; what differs: torch 2.9.0 → 2.10.0\n" in told
+
+
+def test_a_baseline_of_several_versions_is_said_to_have_them(accelbench, tmp_path):
+    for number, version in enumerate(["2.8.0", *["2.9.0"] * 8], start=1):
+        saved(tmp_path / "results", number, environment=configured(version))
+    saved(tmp_path / "results", 10, environment=configured("2.10.0"), factor=0.7)
+    told = accelbench("--baseline", "1,2").stdout
+    assert "against 2 runs; what differs: torch 2.8.0 and 2.9.0 before, 2.10.0 after\n" in told
+
+
+@pytest.mark.parametrize("lost", [{"outcome": "wrong-output"}, {"outcome": "unavailable"}])
+def test_a_lost_baseline_is_said_once_and_not_again_for_each_candidate(accelbench, results, lost):
+    file = saved(results, 13)
+    arms = [arm({"amp": "fp32"}, outcome="wrong-output", reason="NaN")]
+    arms += [arm({"amp": level}, reason="NaN", **lost) for level in ("bf16", "fp16")]
+    gone = trial(*arms, id="benchmarks/test_amp.py::test_amp[mlp]", workload="mlp")
+    measured = read_run(file)
+    save(replace(measured, trials=[gone, *measured.trials[1:]]), file, taken="2026-01-01T00:13:00+00:00")
+    result = accelbench()
+    assert result.exit_code == 1
+    headline, *lines = result.stdout.splitlines()
+    assert headline.endswith(": 1 lost, 6 same")
+    assert lines == ["✗ amp fp32 on mlp (torch): the baseline has no speed any more; wrong output: NaN"]
+    assert accept("amp fp32 on mlp", "--reason", "being mended").exit_code == 0
+    assert accelbench().exit_code == 0
 
 
 @pytest.mark.parametrize(

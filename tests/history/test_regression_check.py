@@ -317,7 +317,7 @@ def test_effects_that_the_newest_run_left_out_are_reported():
     left_out = (known.observations["run"] == "example/0030_run") & (known.observations["workload"] != "net-0")
     found = check_regressions(History(runs=known.runs, observations=known.observations[~left_out]))
     assert [each.subject.workload for each in found.findings if each.subject.kind == "technique"] == ["net-0"]
-    assert found.remarks[-1].startswith("8 arms of the run before not in this one, such as benchmarks/test_amp.py::")
+    assert found.remarks[-1].startswith("8 arms of the run before are missing, such as benchmarks/test_amp.py::")
 
 
 CASES = 200

@@ -11,7 +11,7 @@ import click
 from accelbench.cli.output import format_options
 from accelbench.errors import BadInput
 from accelbench.garbage_collection import no_collection
-from accelbench.locations import default_results, is_present, local_path
+from accelbench.locations import default_results, is_present, local_path, open_store
 
 if TYPE_CHECKING:  # pandas loads only inside the command that needs it
     from accelbench.history.regression_check import RegressionCheck
@@ -44,7 +44,7 @@ def check_options(command: Command) -> Command:
 @click.argument("results", default=default_results)
 @check_options
 @format_options("text", "json", "markdown", "github", "junit")
-@click.option("--strict", is_flag=True, help="Exit status 3 if something is undecided.")
+@click.option("--strict", is_flag=True, help="Exit status 3 if something is undecided or interrupted.")
 @click.pass_context
 @no_collection()  # garbage collection took a sixth of the time, mostly while modules load
 def check(
@@ -61,7 +61,7 @@ def check(
     By default, RESULTS is where pytest saved last. The run is compared with earlier runs of the same machine and size.
     The machine, each workload and each technique get a verdict. The smallest change that matters is 3 %, or what
     [tool.accelbench.check] in pyproject.toml says. Accept an intended change with accelbench accept. Exit status 0: no
-    regression, 1: a regression, 2: bad input, 3: undecided, with --strict.
+    regression, 1: a regression, 2: bad input, 3: undecided or interrupted, with --strict.
 
     \b
     Example:
@@ -89,13 +89,15 @@ def run_check(results: str, baseline: str | None, waivers: Path, limits: Path | 
     """Return the check of the newest run under RESULTS.
 
     Raises:
-        BadInput: results, waivers, limits or baseline cannot be used, or the newest run cannot be read.
+        BadInput: results, waivers, limits or baseline cannot be used, the newest run cannot be read, or RESULTS is a
+            single file and no baseline is given.
     """
     from accelbench.history.index import load_history
     from accelbench.history.policy import read_thresholds, read_waivers
     from accelbench.history.regression_check import check_regressions
     from accelbench.history.select_runs import select_runs
     from accelbench.results.load import find_newest
+    from accelbench.schema.safe_json import printable
 
     thresholds, accepted = read_thresholds(limits or Path("pyproject.toml")), read_waivers(waivers)
     if local_path(results) and baseline is None:  # remote files would be fetched each time
@@ -105,6 +107,11 @@ def run_check(results: str, baseline: str | None, waivers: Path, limits: Path | 
         history = load_history(results)
     if history.newer_unreadable:
         raise BadInput(f"the newest run cannot be checked: {history.newer_unreadable}")
+    if baseline is None and (store := open_store(results)).is_file:
+        raise BadInput(
+            f"{printable(results)}: is one file, without earlier runs to compare it with; "
+            f"give its folder, {printable(store.address(''))}, or earlier runs with --baseline"
+        )
     newest = history.runs["run"].iloc[-1]
     history, chosen = (history, []) if baseline is None else select_runs(baseline, history)
     return check_regressions(history, thresholds, accepted, chosen, newest=newest)

@@ -105,13 +105,18 @@ class SubjectVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionCheck:
-    """The findings on one run, those that fail first. ``remarks`` are sentences on files, waivers and margins."""
+    """The findings on one run, those that fail first.
+
+    ``remarks`` are sentences on files, waivers, margins, and what is not compared. ``interrupted`` is why the run says
+    less than a whole one, "" where it was not interrupted.
+    """
 
     run: str
     path: str
     findings: list[SubjectVerdict]
     compared_with: int
     remarks: list[str]
+    interrupted: str = ""
 
     def of(self, *verdicts: Verdict) -> list[SubjectVerdict]:
         """Return the findings with these verdicts."""
@@ -123,8 +128,8 @@ class RegressionCheck:
         return self.of("slower", "lost")
 
     def status(self, *, strict: bool = False) -> int:
-        """Return the exit status: 1 for a regression, 3 for what is undecided if ``strict``, else 0."""
-        return 1 if self.regressions else 3 if strict and self.of("undecided") else 0
+        """Return the exit status: 1 for a regression; if ``strict``, 3 for what is undecided or interrupted; else 0."""
+        return 1 if self.regressions else 3 if strict and (self.interrupted or self.of("undecided")) else 0
 
     def find_change(self, text: str) -> SubjectVerdict:
         """Return the only reported change with a text as its name or key, or as a part of them.
@@ -212,6 +217,7 @@ def check_regressions(
     series = [each for each in series if each.subjects]
     as_measured = _judge(series, names, thresholds) if waivers else []
     series, reasons, remarks = _adjust(series, waivers, names)
+    remarks += _remark_not_compared(history.runs, runs)
     remarks += describe_disturbed(observed, [*baseline, names[-1]]) if len(observed) else []
     remarks += thresholds.remark_unknown([subject for each in series for subject in each.subjects])
     findings = _name_accepted(_judge(series, names, thresholds), as_measured, reasons)
@@ -225,12 +231,15 @@ def check_regressions(
                 since=names[-1], span=1, accepted=accepted,
             )
         )  # fmt: skip
+    stopped = f"{printable(str(names[-1]))} was interrupted, so what it had not measured by then is not checked"
+    interrupted = stopped if runs["interrupted"].iloc[-1] else ""
     return RegressionCheck(
         run=str(names[-1]),
         path=str(runs["path"].iloc[-1]),
         findings=sorted(findings, key=_severity),
         compared_with=len(baseline) or len(runs) - 1,
-        remarks=[*history.irregularities, *remarks, *left_out],
+        remarks=[*filter(None, [interrupted]), *history.irregularities, *remarks, *left_out],
+        interrupted=interrupted,
     )
 
 
@@ -260,6 +269,22 @@ def _select_comparable(runs: pd.DataFrame, baseline: Collection[str] = (), newes
     return runs[recent | named].reset_index(drop=True)
 
 
+def _remark_not_compared(runs: pd.DataFrame, comparable: pd.DataFrame) -> list[str]:
+    """Return how many runs of the newest one's machine are not compared, and what differs, where too few are."""
+    own = runs[runs["machine"] == comparable["machine"].iloc[-1]]
+    others = own[~own["run"].isin(comparable["run"])]
+    if others.empty or len(comparable) > MIN_RUNS:
+        return []
+    listed = [
+        str(each)
+        for each in differences_between(others, comparable[-1:])
+        if each.group == "hardware" or each.field.key in ("settings.size", "settings.cache")
+    ]
+    why = f", since they differ: {'; '.join(listed)}" if listed else ""
+    are = "run of this machine is" if len(others) == 1 else "runs of this machine are"
+    return [f"{units.count(len(others))} earlier {are} not compared{why}"]
+
+
 def _assign_roles(runs: pd.DataFrame, framework: str, baseline: Collection[str]) -> RunRoles:
     """Return which of the comparable runs the newest are compared with, for the cases of one framework.
 
@@ -267,7 +292,7 @@ def _assign_roles(runs: pd.DataFrame, framework: str, baseline: Collection[str])
     configuration there are too few of those; the configuration before is the reference then, unless it has still fewer
     runs.
     """
-    states = assign_epochs(runs, framework)["configuration_epoch"].to_numpy()
+    configurations = states = assign_epochs(runs, framework)["configuration_epoch"].to_numpy()
     reference = runs["run"].isin(list(baseline)).to_numpy()
     if reference.any():
         new = np.arange(len(runs)) > np.flatnonzero(reference)[-1]
@@ -278,7 +303,8 @@ def _assign_roles(runs: pd.DataFrame, framework: str, baseline: Collection[str])
         others = np.flatnonzero(states != states[-1])
         new = np.arange(len(runs)) > (others[-1] if len(others) else -1)
     before = reference & ~new if (reference & ~new).any() else reference
-    differing = differences_between(runs[before], runs[new], framework) if (states[before] != states[-1]).any() else ()
+    after = runs[new & (configurations == configurations[-1])]
+    differing = differences_between(runs[before], after, framework) if (states[before] != states[-1]).any() else ()
     changed = summarize(differing) if possible_causes(differing) else ""
     return RunRoles(new=new, reference=reference, states=states, changed=changed)
 
@@ -343,13 +369,15 @@ def _speeds(runs: pd.DataFrame, observed: pd.DataFrame, roles_of: Callable[[str]
 
 
 def _subject_of_case(row: Mapping[str, Any], tests: Mapping[str, str], changed: str = "") -> Subject:
+    """Return the subject of an arm. That of a baseline has no technique, and is against nothing."""
     return Subject(
         kind="technique",
         key=row["case"],
         held=format_case(problem=row["problem"], fixed=row["fixed"]),
         test=tests.get(row["case"], ""),
         changed=changed,
-        **{name: row[name] for name in ("framework", "workload", "technique", "level", "against")},
+        against=row["against"] if row["technique"] else "",
+        **{name: row[name] for name in ("framework", "workload", "technique", "level")},
     )
 
 
@@ -619,7 +647,7 @@ def _find_lost(
     """Return the subjects that lost their speed in the newest run, with the reason, and remarks on what was left out.
 
     A regression is an arm that failed although an earlier run measured it. An arm that was skipped, or is not in the
-    newest run at all, is only a remark.
+    newest run at all, is only a remark. Where a baseline failed, nothing is said of the candidates of its trial.
     """
     if observed.empty:
         return [], []
@@ -629,15 +657,22 @@ def _find_lost(
     missing = rows_of(unmeasured[unmeasured["run"] == newest])
     lost: list[tuple[Subject, str]] = []
     skipped: Counter[str] = Counter()
+    failed = [row for row in missing if row["case"] in before and row["outcome"] not in OUT_OF_REACH]
+    without_baseline = {_trial_of(row) for row in failed if not row["technique"]}
     for row in missing:
         subject = _subject_of_case(row, tests)
-        if subject.key not in before:
+        if subject.key not in before or (row["technique"] and _trial_of(row) in without_baseline):
             continue
         if row["outcome"] in OUT_OF_REACH:
             skipped[row["reason"] or row["outcome"]] += 1
         else:
             lost.append((subject, f"{row['outcome'].replace('-', ' ')}: {row['reason']}".rstrip(": ")))
-    remarks = [f"{units.plural(count, 'arm')} that had a speed newly skipped: {why}" for why, count in skipped.items()]
+    remarks = [f"{units.plural(count, 'arm')} that had a speed, now skipped: {why}" for why, count in skipped.items()]
     if absent := last - now - {row["case"] for row in missing}:
-        remarks.append(f"{units.plural(len(absent), 'arm')} of the run before not in this one, such as {min(absent)}")
+        are = "arm of the run before is" if len(absent) == 1 else "arms of the run before are"
+        remarks.append(f"{units.count(len(absent))} {are} missing, such as {min(absent)}")
     return lost, remarks
+
+
+def _trial_of(row: Mapping[str, Any]) -> str:
+    return str(row["case"]).removesuffix(f"|{row['level']}")

@@ -103,8 +103,11 @@ def _escape(text: str, also: str = "") -> str:
 
 
 def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
-    """Return one test case per series: a regression fails; what is undecided is skipped, or fails if ``strict``."""
-    suite = ET.Element("testsuite", name="accelbench check", tests=str(len(check.findings)))
+    """Return one test case per series: a regression fails; what is undecided is skipped, or fails if ``strict``.
+
+    An interrupted run is a case of its own that is undecided.
+    """
+    suite = ET.Element("testsuite", name="accelbench check")
     counts = {"failure": 0, "skipped": 0}
     outcomes = {"lost": "failure", "slower": "failure", "undecided": "failure" if strict else "skipped"}
     for finding in check.findings:
@@ -116,6 +119,14 @@ def _as_junit(check: RegressionCheck, *, strict: bool) -> str:
             if outcome == "failure":
                 element.set("type", finding.verdict)
                 element.text = printable(describe_finding(finding))
+    if check.interrupted:
+        outcome = outcomes["undecided"]
+        counts[outcome] += 1
+        case = ET.SubElement(suite, "testcase", classname="accelbench.run", name=printable(check.run))
+        ET.SubElement(case, outcome, message=check.interrupted)
+    if check.remarks:
+        ET.SubElement(suite, "system-out").text = printable("; ".join(check.remarks))
+    suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(counts["failure"]))
     suite.set("skipped", str(counts["skipped"]))
     suite.set("errors", "0")
@@ -145,9 +156,10 @@ def _describe_result(finding: SubjectVerdict) -> str:
 def _describe_changed(finding: SubjectVerdict) -> str:
     """Return a change with the runs that show it, or why there is no speed any more."""
     if finding.reason:
-        return f"has no speed any more; {finding.reason}"
+        what = "has" if finding.subject.technique else "the baseline has"
+        return f"{what} no speed any more; {finding.reason}"
     newest = "the newest run" if finding.span == 1 else f"the newest {finding.span} runs, from {finding.since} on"
-    environment = f"; {finding.subject.changed} between them" if finding.subject.changed else ""
+    environment = f"; what differs: {finding.subject.changed}" if finding.subject.changed else ""
     return f"{_describe_change(finding)}, in {newest}, against {units.plural(finding.runs, 'run')}{environment}"
 
 
@@ -176,11 +188,11 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
     """Yield the findings that share a reason, with the reason and how many more runs would decide them."""
     unknown = [each for each in undecided if math.isinf(each.visible)]
     few = [each for each in unknown if each.known_runs < MIN_RUNS]
-    if few:
-        known = [each.known_runs for each in few]
-        are = "is" if set(known) == {1} else "are"
-        spread = "" if any(each.more_runs for each in few) else ", and such runs spread too much"
-        yield few, f"{_format_range(known, 'earlier run')} {are} too few{spread}; {_runs_needed(few)}"
+    if decidable := [each for each in few if each.more_runs]:
+        yield decidable, f"{_too_few(decidable)}; {_runs_needed(decidable)}"
+    if scattered := [each for each in few if not each.more_runs]:
+        beyond = "such runs spread so much that it takes a larger margin as well as more runs"
+        yield scattered, f"{_too_few(scattered)}, and {beyond}"
     absent = [each for each in unknown if each.known_runs >= MIN_RUNS]
     if absent:
         yield absent, "none of the runs that it is compared with has a comparable speed; --baseline names others"
@@ -193,6 +205,11 @@ def _reasons(undecided: Sequence[SubjectVerdict]) -> Iterator[tuple[list[Subject
     for each in undecided:
         if each.visible <= each.margin:
             yield [each], f"may have changed ({_describe_change(each)}), but not beyond chance; {_runs_needed([each])}"
+
+
+def _too_few(findings: Sequence[SubjectVerdict]) -> str:
+    known = [each.known_runs for each in findings]
+    return f"{_format_range(known, 'earlier run')} {'is' if set(known) == {1} else 'are'} too few"
 
 
 def _runs_needed(findings: Sequence[SubjectVerdict]) -> str:
