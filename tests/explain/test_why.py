@@ -6,7 +6,7 @@ import pytest
 
 from accelbench.explain import reasons_as_json, reasons_as_text
 from accelbench.explain.parts import read_part
-from accelbench.explain.prediction import Prediction
+from accelbench.explain.prediction import Prediction, predict
 from accelbench.explain.profile import Compilation, OperatorTime, Profile, StepShare
 from accelbench.explain.why import TechniqueExplanation
 from accelbench.schema.result import ArmRecord, Effect
@@ -126,3 +126,31 @@ def test_a_technique_with_the_same_speed_neither_saves_nor_adds_time(verdict, is
     after = profiled(0.1, operators={"mm": (0.02, 10), "add": (0.06, 30)})
     text = reasons_as_text(reasons(BEFORE, after, verdict=verdict))
     assert ("it saves time in mm" in text, "it adds time in add" in text) == (is_named, is_named)
+
+
+def test_page_faults_are_compared_for_as_many_items():
+    before = profiled(0.1, items=1.0, operators={"mm": (0.06, 10)}, page_faults=100)
+    alike = profiled(3.2, items=32.0, operators={"mm": (1.92, 320)}, page_faults=3200)
+    more = profiled(3.2, items=32.0, operators={"mm": (1.92, 320)}, page_faults=320_000)
+    assert "age faults" not in reasons_as_text(reasons(before, alike))
+    assert "age faults rise from 100 to 10,000 per iteration" in reasons_as_text(reasons(before, more))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_product"),
+    [
+        ("aten::mm", True),
+        ("aten::_int_mm", True),
+        ("mkldnn_linear", True),
+        ("_FusedMatMul", True),
+        ("Conv2DBackpropFilter", True),
+        ("aten::cummax", False),
+        ("aten::upsample_bilinear2d", False),
+        ("ResizeBilinear", False),
+        ("linear_term (simulation.py:40)", False),
+    ],
+)
+def test_products_are_told_from_what_only_resembles_their_names(name, is_product):
+    others = profiled(0.1, operators={name: (0.08, 10)})
+    products = next(each for each in predict(others) if "amp" in each.techniques)
+    assert products.share.share == pytest.approx(0.8 if is_product else 0.0)

@@ -8,6 +8,7 @@ batches are not among them: they also make operators cheaper per item, by as muc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,10 @@ from accelbench.schema.run_explanation import highest_speedup
 from accelbench.text import format_table, hyphenate
 from accelbench.units import speedup
 
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "attention", "matmul", "linear", "conv2d", "dot")
+# Operators of linear algebra; the short names are whole words, unlike in "cummax" and "upsample_bilinear2d".
+_PRODUCT = re.compile(
+    r"addmm|baddbmm|convolution|conv2d|attention|matmul|tensordot|(?<![a-z])(?:mm|bmm|linear|dot|vdot|inner)(?![a-z])"
+)
 DECOMPOSITIONS = ("svd", "qr", "cholesky", "eigh", "eig", "solve", "inv", "lstsq")  # NumPy's, in LAPACK over BLAS
 NO_SWITCH = "nothing outside can switch it"
 OF_IMAGES = ("conv", "pool", "batch_norm")  # operators that read channels
@@ -141,7 +145,7 @@ def predictable_techniques(framework: str) -> frozenset[str]:
 
 
 def _is_product(name: str) -> bool:
-    return any(part in name.lower() for part in PRODUCTS)
+    return ".py:" not in name and _PRODUCT.search(name.lower()) is not None
 
 
 def _is_linear_algebra(name: str) -> bool:

@@ -131,8 +131,9 @@ def _compare_profiles(reasons: TechniqueExplanation, before: Profile, after: Pro
         yield f"casts and copies between precisions take {seconds(casts_s)} more"
     yield from _compare_calls(reasons)
     yield from _compare_clocks(reasons)
-    if after.page_faults > FAULTS_TIMES * before.page_faults + MANY_FAULTS:
-        rise = f"{count(round(before.page_faults))} to {count(round(after.page_faults))}"
+    faults = reasons.scale * after.page_faults
+    if faults > FAULTS_TIMES * before.page_faults + MANY_FAULTS:
+        rise = f"{count(round(before.page_faults))} to {count(round(faults))}"
         yield f"page faults rise from {rise} per iteration"
     yield from _describe_compilation(after)
     if after.first_s > SLOW_START * after.seconds and after.first_s > SLOW_START * before.first_s:

@@ -53,3 +53,8 @@ def test_an_operator_of_which_nothing_is_counted_is_not_drawn():
 def test_what_cannot_be_drawn_is_a_sentence(device, operators, why):
     with pytest.raises(Unavailable, match=f"no roofline of train.py:build: {why}"):
         roofline_chart("train.py:build", device, operators, CEILINGS)
+
+
+def test_the_title_counts_operators_that_are_not_drawn_too():
+    many = [operator(f"add{place}", 1 / 12, operations=1e9, moved_bytes=1.2e10) for place in range(12)]
+    assert "memory is the roof for 100\u00a0% of the time" in roofline_chart("a", "cpu", many, CEILINGS).title

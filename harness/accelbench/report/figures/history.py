@@ -206,14 +206,14 @@ def _round_significant(value: float) -> float:
 
 def _finding(framework: str, technique: str, panels: Sequence[MachinePanel]) -> str:
     """Return what changed; where nothing did, the ranges of the steadiest and the most variable line."""
-    first = panels[0]
-    over = f"{technique} ({framework}) over {units.plural(len(first.series.runs), 'run')}"
     changed = [panel for panel in panels if panel.changes]
+    first = (changed or panels)[0]
+    over = f"{technique} ({framework}) over {units.plural(len(first.series.runs), 'run')}"
     if changed:
-        where = f" on {changed[0].series.machine}" if len(panels) > 1 else ""
+        where = f" on {first.series.machine}" if len(panels) > 1 else ""
         others = sum(len(panel.changes) for panel in changed) - 1
         more = f"; {units.plural(others, 'more change')}" if others else ""
-        return f"{over}{where}: {changed[0].sentence}{more}"
+        return f"{over}{where}: {first.sentence}{more}"
     steadiest, widest = min(first.lines, key=_spread), max(first.lines, key=_spread)
     if steadiest is widest:
         return f"{over}: {_between(widest)} on {widest.name}"

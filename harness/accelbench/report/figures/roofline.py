@@ -68,7 +68,8 @@ def roofline_chart(program: str, device: str, operators: Sequence[Operator], cei
     Raises:
         Unavailable: no operator's operations and bytes are known, or the device has no ceilings.
     """
-    points = list(_list_points(operators))[:SHOWN]
+    known = list(_list_points(operators))
+    points = known[:SHOWN]
     memory = [each for each in ceilings if each.name == f"{device} memory"]
     peaks = _find_peaks(ceilings, device)
     if not points:
@@ -83,7 +84,7 @@ def roofline_chart(program: str, device: str, operators: Sequence[Operator], cei
         title = f"{point.name}, {share} of the time: {detail}"
         panel.mark(point.per_byte, point.per_s, marker, colour, size=7, title=title)
         legend.append(Key(label=f"{point.name}: {share}", colour=colour, marker=marker))
-    return Chart(title=f"{program}: {_state_finding(points, memory, peaks)}", panels=[panel], legend=legend, columns=2)
+    return Chart(title=f"{program}: {_state_finding(known, memory, peaks)}", panels=[panel], legend=legend, columns=2)
 
 
 def _find_peaks(ceilings: Sequence[Ceiling], device: str) -> dict[str, float]:

@@ -65,7 +65,7 @@
   // The rows that are seen, as text. A cell that a spreadsheet would run as a formula begins with an apostrophe.
   const download = (table, name) => {
     const written = (cell) => {
-      const text = cell.textContent.trim().replace(/^[=+\-@\t\r]/, "'$&");
+      const text = cell.textContent.trim().replace(/^[=+\-@\t\r＝＋－＠]/, "'$&");
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const rows = [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(written).join(","));
