@@ -150,3 +150,9 @@ def test_a_budget_that_the_first_command_alone_exceeds_is_refused_before_the_sec
     with pytest.raises(BadInput, match=r"too short for 10 runs of each .*, which take [2-9]\.\d+ s; pass"):
         time_commands([command("sleep 0.1"), second], budget_s=0.1)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_budget_counts_the_preparations_too() -> None:
+    prepared = [command(text, prepare="sleep 0.2") for text in ("sleep 0.01", "sleep 0.011")]
+    with pytest.raises(BadInput, match=r"too short for 10 runs of each .*, which take [4-9]\.\d+ s"):
+        time_commands(prepared, budget_s=1.0)

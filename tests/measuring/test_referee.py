@@ -506,6 +506,30 @@ def test_inspection_that_takes_long_becomes_rare() -> None:
     assert seen == [0]
 
 
+def test_an_examination_meets_an_arm_that_would_end_the_program() -> None:
+    is_examined, ends = [], []
+
+    def leaving() -> float:
+        table.clock.advance(1e-3)
+        if is_examined:
+            raise SystemExit(3)
+        return 0.5
+
+    def examine(_: Referee) -> Examination:
+        is_examined.append(True)
+        try:
+            yield Question(arm=0)
+        except SystemExit as error:
+            ends.append(error.code)
+
+    table = Table(noise=0.0)
+    stopwatch = Stopwatch(table.clock, table.device.synchronize)
+    plan = Plan(builds=1, budget_s=0.2)
+    referee = Referee(stopwatch=stopwatch, coin=Random(7), plan=plan, arms=1, contrasts=[], examine=examine)
+    referee.play([Arm(step=leaving)])
+    assert ends == [3]
+
+
 def test_an_examination_asks_for_blocks_that_are_no_samples_and_meets_what_an_arm_raises() -> None:
     table = Table(noise=0.0)
     answers, errors = [], []

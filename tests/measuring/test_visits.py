@@ -227,6 +227,11 @@ def visit_of_builds(level: float, *rounds: int) -> TrialResult:
 def test_the_batches_of_a_bundle_are_the_builds_of_its_visits() -> None:
     plan = Plan(visits=4, max_builds=batches_for(4), whole_rounds=True)
     assert [plan.of_visit(number).builds for number in range(4)] == [3, 3, 3, 3]
+
+
+def test_whole_rounds_in_a_single_visit_have_all_builds() -> None:
+    plan = Plan(visits=1, max_builds=batches_for(4), whole_rounds=True)
+    assert plan.of_visit(0).builds == batches_for(4)
     levels = (0.1, 0.2, 0.3, 0.4)
     result = joined([visit_of_builds(level, *[20 + 9 * number] * 3) for number, level in enumerate(levels)])
     effects = [arm.effect for arm in result.arms[1:] if arm.effect]

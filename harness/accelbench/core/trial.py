@@ -59,7 +59,7 @@ class Plan:
     def of_visit(self, number: int) -> Plan:
         """Return the plan of one visit, counted from 0: its share of the budget and of the builds."""
         share = replace(self, budget_s=self.budget_s / self.visits, min_span_s=self.min_span_s / self.visits)
-        if self.visits > 1:
+        if self.visits > 1 or self.whole_rounds:
             builds = math.ceil(self.max_builds / self.visits) if self.whole_rounds else 1
             share = replace(share, builds=builds, max_builds=builds)
         return replace(share, visit=number)

@@ -46,7 +46,7 @@ class StoppedError(Exception):
         try:
             yield
         except BaseException as error:
-            if is_ctrl_c(error):
+            if is_ctrl_c(error) or isinstance(error, GeneratorExit):
                 raise
             raise cls(arm, error) from error
 
@@ -339,7 +339,9 @@ class Referee:
             while True:
                 try:
                     block_s = self.stopwatch.block_s(arms[question.arm], question.iterations, keep_output=True)
-                except Exception as error:
+                except BaseException as error:
+                    if is_ctrl_c(error):
+                        raise
                     question = examination.throw(error)
                 else:
                     question = examination.send(Answer(block_s=block_s, output=self.stopwatch.take_output()))

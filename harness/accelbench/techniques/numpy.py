@@ -40,9 +40,9 @@ def _threads(level: str) -> int:
 )
 def threads(build: Build, level: str) -> Arm:
     """Threads of the BLAS library behind NumPy's linear algebra: one, one for every second core, or one per core."""
+    count = threads_here(level)
     arm = build()
     pools = threadpoolctl.ThreadpoolController()  # after the build, which may load a library
-    count = threads_here(level)
     if level != "1" and not len(pools):
         raise Unavailable("threadpoolctl knows no thread pool of this NumPy, so its threads cannot be set")
     return arm.inside(lambda: pools.limit(limits=count))
