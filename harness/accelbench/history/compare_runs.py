@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from accelbench.errors import BadInput
 from accelbench.history.decompose import MIN_WORKLOADS, WORKLOAD, TimeParts, split_times
-from accelbench.history.observations import LABEL, History, describe_disturbed, pivot, standard_errors, tests_by_case
+from accelbench.history.observations import (
+    COLD_CACHE,
+    LABEL,
+    History,
+    describe_disturbed,
+    pivot,
+    standard_errors,
+    tests_by_case,
+)
 from accelbench.history.policy import Thresholds, log_margin
 from accelbench.history.run_statistics import MAX_RUNS, adjust_p_values, estimate_spread, fewest_runs
 from accelbench.results.arm_table import rows_of
@@ -35,7 +43,6 @@ _MAX_OTHER_RUNS = 60  # that are used to estimate the spread; more would add lit
 _MAX_FREEDOM = 10.0  # degrees of freedom for one or two runs, which, unlike a mean of several, may lie far out
 _CASE = [*WORKLOAD, "case", "against"]  # where the baselines differ, a case is another one
 _DESCRIPTION = ["trial", "module", "problem", "fixed", "technique", "level"]
-_COLD = ", cold cache"  # that sizes of runs with cold caches end in
 _STANDINGS = {"same": "carries over", "faster": "grows", "slower": "shrinks", "undecided": "unclear"}
 
 
@@ -210,10 +217,10 @@ def _make_sides(runs: pd.DataFrame, before: Sequence[str], after: Sequence[str],
 
 def _only_size(found: pd.Series[str]) -> str:
     """Return the size of all runs, given by their names."""
-    sizes = dict.fromkeys(size.removesuffix(_COLD) for size in found)
-    caches = dict.fromkeys("cold" if size.endswith(_COLD) else "warm" for size in found)
+    sizes = dict.fromkeys(size.removesuffix(COLD_CACHE) for size in found)
+    caches = dict.fromkeys("cold" if size.endswith(COLD_CACHE) else "warm" for size in found)
     if len(sizes) > 1 and "" in sizes:
-        silent = printable(str(found[found.isin(["", _COLD])].index[0]))
+        silent = printable(str(found[found.isin(["", COLD_CACHE])].index[0]))
         raise BadInput(f"{silent} does not say at which size it was made; compare runs of one size")
     differing = [f"at sizes {join_names([*map(printable, sizes)])}"] if len(sizes) > 1 else []
     differing += [f"with {join_names([*caches])} caches"] if len(caches) > 1 else []

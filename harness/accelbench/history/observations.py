@@ -69,6 +69,7 @@ UNMEASURED_COLUMNS = (
     "run", "case", "framework", "workload", "problem", "fixed", "technique", "level", "against", "outcome", "reason",
 )  # fmt: skip
 LABEL = ("framework", "workload", "problem", "fixed", "level", "against")  # what reports call a case by
+COLD_CACHE = ", cold cache"  # ends the size of a run with cold caches
 _DEFAULT_ALPHA = 0.01  # of a run's intervals, where its settings do not say
 KINDS = {
     "baseline": "bool",
@@ -239,7 +240,7 @@ def _describe_run(result: Result) -> dict[str, Any]:
 
 def _size(result: Result) -> str:
     settings = result.run.settings
-    return f"{settings.get('size', '')}{', cold cache' if settings.get('cache') == 'cold' else ''}"
+    return f"{settings.get('size', '')}{COLD_CACHE if settings.get('cache') == 'cold' else ''}"
 
 
 def _as_json(value: Any) -> str:
