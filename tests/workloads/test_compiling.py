@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import accelbench.workloads  # noqa: F401  fills the catalogue
 from accelbench.core import Arm, Setting, find_workload
@@ -117,3 +118,16 @@ def test_on_a_cpu_max_autotune_is_for_models_with_products_to_search_for() -> No
 def test_an_unknown_mode_is_named_with_those_that_exist() -> None:
     with pytest.raises(BadInput, match="unknown compile mode 'fast'; expected one of: eager, default, "):
         built(Setting(), "fast")
+
+
+def test_a_recording_overwrites_no_batch_of_the_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[torch.Tensor] = []
+    monkeypatch.setattr("torch._C._cuda_clearCublasWorkspaces", lambda: None, raising=False)
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", lambda _, inputs: recorded.extend(inputs))
+    batch = torch.ones(2, requires_grad=True), torch.arange(3)
+    compiling.record(torch.nn.Identity(), batch)
+    assert [each.requires_grad for each in recorded] == [True, False]
+    with torch.no_grad():
+        for static in recorded:  # as a replay does with the batch that it is given
+            static.zero_()
+    assert [each.tolist() for each in batch] == [[1.0, 1.0], [0, 1, 2]]

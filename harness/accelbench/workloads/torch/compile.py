@@ -173,9 +173,11 @@ def records(device: Any, *, cuda_graphs: bool, compile: str) -> bool:  # noqa: A
 def record(model: Any, inputs: tuple[Any, ...]) -> None:
     """Record the model's forward and backward pass for inputs of this shape; from then on it replays them.
 
-    See `torch.cuda.make_graphed_callables`, which warms up and records on a stream of its own.
+    See `torch.cuda.make_graphed_callables`, which warms up and records on a stream of its own. Every replay copies its
+    inputs into those of the recording, which are therefore copies.
     """
     # Else the graph would use the workspace of the one recorded before it, and lose the workspace with that one:
     # https://github.com/pytorch/pytorch/issues/193402
     torch._C._cuda_clearCublasWorkspaces()  # noqa: SLF001  nothing public does it
-    torch.cuda.make_graphed_callables(model, inputs)
+    copies = tuple(each.detach().clone().requires_grad_(each.requires_grad) for each in inputs)
+    torch.cuda.make_graphed_callables(model, copies)
