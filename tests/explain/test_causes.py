@@ -186,6 +186,12 @@ def test_operators_near_the_peak_of_products_bind_by_arithmetic():
     assert codes_of(operators=(product,)) == ["compute-bound"]
 
 
+def test_products_in_float32_that_may_use_tf32_are_held_against_its_rate():
+    product = an_operator("mm", 0.8, operations=6e9, moved_bytes=1e6)
+    faster = [*CEILINGS, Ceiling(name="cpu matrix tf32", per_s=1e12, unit="operation", working_set_bytes=0)]
+    assert find_nearest_ceiling(product, a_profile(operators=(product,)), faster).bound == "neither"
+
+
 def test_a_ceiling_that_takes_less_than_most_of_the_time_binds_nothing_and_is_still_worth_a_try():
     profile = a_profile(operators=(an_operator("mm", 0.4, operations=3e9, moved_bytes=1e6),))
     assert find_causes(profile, [], CEILINGS) == []

@@ -28,3 +28,21 @@ def test_steps_after_a_slow_start_are_warmed_up(ran: list[float]) -> None:
     later = iter([20.0, 0.1, 0.1])
     time_first(lambda: ran.append(next(later)))
     assert len(ran) == 3
+
+
+def test_steps_that_only_queue_work_are_timed_by_when_the_device_is_done(ran: list[float]) -> None:
+    queued: list[float] = []
+
+    def launch() -> None:
+        ran.append(1e-4)
+        queued.append(0.3)
+
+    def wait() -> None:
+        ran.extend(queued)
+        queued.clear()
+
+    assert time_first(launch, wait) == pytest.approx(0.3001)
+    assert not queued
+    before = sum(ran)
+    assert time_steps(launch, 2, 50, wait)[0] == pytest.approx(0.3001)
+    assert sum(ran) - before == pytest.approx(2 * 0.3001)  # of 50 steps that take no time to launch

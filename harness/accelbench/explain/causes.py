@@ -360,11 +360,13 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     memory = find_ceiling(ceilings, memory_ceiling(device), working_set_bytes)
     if memory and moved:
         found["memory"] = moved / operator.seconds / memory.per_s
-    products = [
-        ceiling
-        for suffix in ("", PER_CORE)
-        if (ceiling := find_ceiling(ceilings, f"{device} matrix {operator.precision or 'fp32'}{suffix}"))
-    ]
+    precision = operator.precision or "fp32"
+    rates = [
+        precision,
+        f"{precision}{PER_CORE}",
+        *(["tf32"] if precision == "fp32" else []),
+    ]  # a program may allow TF32
+    products = [ceiling for rate in rates if (ceiling := find_ceiling(ceilings, f"{device} matrix {rate}"))]
     if products and operator.operations:
         found["arithmetic"] = operator.operations / operator.seconds / max(each.per_s for each in products)
     if not found:

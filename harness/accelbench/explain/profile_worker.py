@@ -12,6 +12,7 @@ from accelbench.core import Levels, Setting, environment_of, find_technique, fin
 from accelbench.errors import AccelbenchError, BadInput, Unavailable
 from accelbench.explain.profile import Profile
 from accelbench.explain.request import ExplanationRequest, name_budget
+from accelbench.frameworks import load
 from accelbench.measuring.workers.interpreter import STARTING_S
 from accelbench.measuring.workers.pool import Pool
 from accelbench.measuring.workers.process import Worker, WorkerLostError
@@ -128,7 +129,7 @@ def _profile_workload(
     else:
         from accelbench.explain.array_profile import profile_workload
 
-    with _in_one_line(name):
+    with _in_one_line(name), load(framework).disable_tf32():  # as where it is timed
         return profile_workload(find_workload(name), setting, {**fixed, **levels}, options)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeVar
 
+from accelbench.core.arm import nothing
 from accelbench.explain.profile import OperatorTime, StepShare
 from accelbench.measuring.malloc import page_faults
 
@@ -38,35 +39,41 @@ class ProfilerPass:
 _Pass = TypeVar("_Pass", bound=ProfilerPass)
 
 
-def time_first(step: Callable[[], Any]) -> float:
-    """Return the seconds of the first step, and run ``WARM_STEPS`` more before others are timed; fewer slow ones."""
-    first_s = _time_one(step)
+def time_first(step: Callable[[], Any], synchronize: Callable[[], Any] = nothing) -> float:
+    """Return the seconds of the first step, and run ``WARM_STEPS`` more before others are timed; fewer slow ones.
+
+    ``synchronize`` waits for the device after each.
+    """
+    first_s = _time_one(step, synchronize)
     for _ in range(WARM_STEPS):
-        if _time_one(step) > SLOW_S:
+        if _time_one(step, synchronize) > SLOW_S:
             break
     return first_s
 
 
-def _time_one(step: Callable[[], Any]) -> float:
+def _time_one(step: Callable[[], Any], synchronize: Callable[[], Any]) -> float:
     start_s = time.perf_counter()
     step()
+    synchronize()
     return time.perf_counter() - start_s
 
 
 def time_steps(
-    step: Callable[[], Any], least: int, most: int, synchronize: Callable[[], Any] | None = None
+    step: Callable[[], Any], least: int, most: int, synchronize: Callable[[], Any] = nothing
 ) -> tuple[float, float]:
     """Return the seconds of a step and its page faults, from ``least`` to ``most`` steps; fewer slow ones.
 
-    ``synchronize`` waits for the device after the last one.
+    ``synchronize`` waits for the device, after the first step and after the last one. Steps between them may be queued,
+    so each is taken to last as long as the first.
     """
-    before, start_s, count, spent_s = page_faults(), time.perf_counter(), 0, 0.0
-    while not count or (spent_s < SLOW_S and count < least) or (spent_s < TIMED_S and count < most):
+    before, start_s = page_faults(), time.perf_counter()
+    spent_s = one_s = _time_one(step, synchronize)
+    count = 1
+    while (spent_s < SLOW_S and count < least) or (spent_s < TIMED_S and count < most):
         step()
         count += 1
-        spent_s = time.perf_counter() - start_s
-    if synchronize:
-        synchronize()
+        spent_s = max(count * one_s, time.perf_counter() - start_s)
+    synchronize()
     return (time.perf_counter() - start_s) / count, (page_faults() - before) / count
 
 

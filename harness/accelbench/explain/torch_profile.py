@@ -85,8 +85,8 @@ def profile_program(build: Callable[[], Program], setting: Setting, levels: Leve
 
 
 def _profile_arm(arm: Arm, breaks: list[str], *, observes: bool, all_threads: bool = False) -> Profile:
-    first_s = time_first(arm.step)
-    step_s, faults = time_steps(arm.step, *STEPS, synchronize=_synchronize)
+    first_s = time_first(arm.step, _synchronize)
+    step_s, faults = time_steps(arm.step, *STEPS, _synchronize)
     compilation = _read_compilation(breaks)  # before anything changes what is compiled
     counter = OperationCounter()
     blind = ""
@@ -233,6 +233,7 @@ class TorchPass(ProfilerPass):
 
 def _profile_step(arm: Arm, names: set[str], all_threads: bool) -> TorchPass:
     threads = _ExperimentalConfig(profile_all_threads=all_threads)
+    _synchronize()
     with profile(activities=_list_activities(), experimental_config=threads) as profiler:
         start_s = time.perf_counter()
         arm.step()
