@@ -1,5 +1,6 @@
 """What is seen of an arm that runs alone after the timing, and that only those arms run which ask for it."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -129,3 +130,13 @@ def test_an_arm_that_stops_while_its_energy_is_counted_says_so(monkeypatch: pyte
     assert re.fullmatch(
         r"ZeroDivisionError: division by zero \(test_resource_passes\.py, line \d+\)", str(frail.reason)
     )
+
+
+def test_what_another_arm_left_on_the_device_is_not_the_memory_of_one_that_allocates_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device, "peak_bytes", 512)
+    assert [arm.price.allocator_peak_bytes for arm in measure("off", "on")] == [None, None]
+    rising = itertools.count(512, 100)
+    monkeypatch.setattr(device, "peak_memory_bytes", lambda: next(rising))
+    assert [arm.price.allocator_peak_bytes for arm in measure("off", "on")] == [612, 812]

@@ -264,7 +264,7 @@ class TrialRun:
             arms_left = self._arms_to_time()
         if arms_left:
             self._fail_without_baseline()
-            if self.plan.visit == 0 and not self.plan.cold_cache:
+            if not self.plan.cold_cache:
                 for index, arm_run in enumerate(arms_left):
                     if arm_run.ok:
                         self._read_device_clock(arm_run, referee, index)

@@ -32,8 +32,11 @@ def measure_memory(arm_run: ArmRun, framework: Framework, build: Callable[[], No
 
     framework.empty_cache()
     framework.reset_peak_memory()
-    rise = peak_rss_rise(build_and_run)
-    arm_run.price = replace(arm_run.price, peak_rss_bytes=rise, allocator_peak_bytes=framework.peak_memory_bytes())
+    left_over = framework.peak_memory_bytes()  # of caches of other arms, where an arm on the CPU allocates nothing
+    rise, peak = peak_rss_rise(build_and_run), framework.peak_memory_bytes()
+    uses_allocator = arm_run.resident_bytes > 0 or peak != left_over
+    allocated = peak if uses_allocator else None
+    arm_run.price = replace(arm_run.price, peak_rss_bytes=rise, allocator_peak_bytes=allocated)
     return endings[0]
 
 
