@@ -23,7 +23,11 @@ class WithoutEvents(FakeDevice):
 
 
 def measure(
-    work: Callable[[FakeDevice], object], *, device: FakeDevice | None = None, on_the_host: bool = False
+    work: Callable[[FakeDevice], object],
+    *,
+    device: FakeDevice | None = None,
+    on_the_host: bool = False,
+    visit: int = 0,
 ) -> ArmRecord:
     """Measure an arm whose output lies on the fake device or on the host, held against nothing but its two clocks."""
     device = device or FakeDevice(FakeClock())
@@ -33,7 +37,9 @@ def measure(
         return [1.0, 2.0] if on_the_host else device.array([1.0, 2.0])
 
     workload = Workload(name="w", frameworks=("fake",), unit="row", summary="", builder=lambda _: Arm(step=step))
-    trial = Trial(framework="fake", workload=workload, arms=({},), plan=Plan(budget_s=2.0, min_span_s=0, builds=1))
+    trial = Trial(
+        framework="fake", workload=workload, arms=({},), plan=Plan(budget_s=2.0, min_span_s=0, builds=1, visit=visit)
+    )
     return check_trial(trial, TrialRun(trial, device, clock=device.clock, coin=Random(3)).run(), []).arms[0]
 
 
@@ -47,6 +53,10 @@ def test_a_device_that_is_kept_busy_works_for_as_long_as_the_wall_clock_says() -
     arm = measure(lambda device: device.launch(1e-3))
     assert device_s(arm) == pytest.approx(1e-3)
     assert arm.flags == []
+
+
+def test_later_visits_read_the_device_clock_too() -> None:
+    assert device_s(measure(lambda device: device.launch(1e-3), visit=1)) == pytest.approx(1e-3)
 
 
 def test_an_arm_whose_host_is_slow_is_called_host_bound_with_the_share_of_its_device() -> None:
