@@ -361,11 +361,9 @@ def find_nearest_ceiling(operator: OperatorTime, profile: Profile, ceilings: Seq
     if memory and moved:
         found["memory"] = moved / operator.seconds / memory.per_s
     precision = operator.precision or "fp32"
-    rates = [
-        precision,
-        f"{precision}{PER_CORE}",
-        *(["tf32"] if precision == "fp32" else []),
-    ]  # a program may allow TF32
+    rates = [precision, f"{precision}{PER_CORE}"]
+    if precision == "fp32":
+        rates.append("tf32")  # which a program may allow
     products = [ceiling for rate in rates if (ceiling := find_ceiling(ceilings, f"{device} matrix {rate}"))]
     if products and operator.operations:
         found["arithmetic"] = operator.operations / operator.seconds / max(each.per_s for each in products)

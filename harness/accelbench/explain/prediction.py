@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from accelbench.explain.causes import format_share
-from accelbench.explain.profile import Profile, StepShare
+from accelbench.explain.profile import OperatorTime, Profile, StepShare
 from accelbench.measuring.applicable import Applicable, describe_present
 from accelbench.schema.run_explanation import highest_speedup
 from accelbench.text import format_table, hyphenate
@@ -77,14 +77,14 @@ def leave_out(predictions: Iterable[Prediction], applicable: Iterable[Applicable
 
 
 def _predict_arrays(profile: Profile) -> list[Prediction]:
-    arrays = _sum_operators(profile, lambda name: ".py:" not in name)
+    arrays = _sum_operators(profile, lambda each: not each.is_function)
     outside = "Python" if profile.outside_is_python else "what lies outside of recorded operations"
     found = [
         Prediction(techniques=("dtype",), touches="array operations", share=arrays),
         Prediction(
             techniques=("expression_compiler", "in_place", "blocking", "thread_pool"),
             touches="array operations other than linear algebra",
-            share=_sum_operators(profile, lambda name: ".py:" not in name and not _is_linear_algebra(name)),
+            share=_sum_operators(profile, lambda each: not (each.is_function or _is_linear_algebra(each))),
         ),
         Prediction(techniques=("larger arrays", "Numba"), touches=outside, share=profile.outside or UNKNOWN),
     ]
@@ -96,7 +96,7 @@ def _predict_arrays(profile: Profile) -> list[Prediction]:
 
 def _predict_keras(profile: Profile) -> list[Prediction]:
     products = _sum_operators(profile, _is_product)
-    others = [_sum_operators(profile, lambda name: not _is_product(name)), profile.outside or UNKNOWN]
+    others = [_sum_operators(profile, lambda each: not _is_product(each)), profile.outside or UNKNOWN]
     return [
         Prediction(techniques=("prefetch",), touches="waiting for a batch", share=profile.loading or UNKNOWN),
         Prediction(techniques=("mixed_precision",), touches="products and convolutions", share=products),
@@ -111,8 +111,8 @@ def _predict_keras(profile: Profile) -> list[Prediction]:
 
 def _predict_training(profile: Profile) -> list[Prediction]:
     products = _sum_operators(profile, _is_product)
-    others = _sum_operators(profile, lambda name: not _is_product(name))
-    of_images = _sum_operators(profile, lambda name: any(part in name for part in OF_IMAGES))
+    others = _sum_operators(profile, lambda each: not _is_product(each))
+    of_images = _sum_operators(profile, lambda each: any(part in each.name for part in OF_IMAGES))
     waiting, outside = profile.loading or UNKNOWN, profile.outside or UNKNOWN
     computing = StepShare(
         share=max(0.0, 1 - waiting.share), low=max(0.0, 1 - waiting.high), high=min(1.0, 1 - waiting.low)
@@ -144,16 +144,16 @@ def predictable_techniques(framework: str) -> frozenset[str]:
     return frozenset(name for each in predict(anything) for name in each.techniques)
 
 
-def _is_product(name: str) -> bool:
-    return ".py:" not in name and _PRODUCT.search(name.lower()) is not None
+def _is_product(operator: OperatorTime) -> bool:
+    return not operator.is_function and _PRODUCT.search(operator.name.lower()) is not None
 
 
-def _is_linear_algebra(name: str) -> bool:
-    return _is_product(name) or name in DECOMPOSITIONS
+def _is_linear_algebra(operator: OperatorTime) -> bool:
+    return _is_product(operator) or operator.name in DECOMPOSITIONS
 
 
-def _sum_operators(profile: Profile, is_one: Callable[[str], bool]) -> StepShare:
-    return StepShare.sum_of(each.share for each in profile.operators if is_one(each.name))
+def _sum_operators(profile: Profile, is_one: Callable[[OperatorTime], bool]) -> StepShare:
+    return StepShare.sum_of(each.share for each in profile.operators if is_one(each))
 
 
 def prediction_table(predictions: Iterable[Prediction]) -> str:

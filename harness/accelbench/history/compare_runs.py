@@ -95,8 +95,13 @@ class Sides:
 
     def on_both(self, values: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that have a value in at least one run of each side."""
-        before, after = (values[list(side.runs)].notna().any(axis=1) for side in (self.before, self.after))
+        before, after = self.where_known(values)
         return values[before & after]
+
+    def where_known(self, values: pd.DataFrame) -> tuple[pd.Series[bool], pd.Series[bool]]:
+        """Return whether each row has a value in at least one run of the side before, and of the side after."""
+        before, after = (values[list(side.runs)].notna().any(axis=1) for side in (self.before, self.after))
+        return before, after
 
     def compare(
         self, values: pd.DataFrame, margins: Sequence[float], bounds: Bounds, errors: pd.DataFrame | None = None
@@ -386,14 +391,14 @@ def _find_one_sided(
     all_times: pd.DataFrame, observed: pd.DataFrame, unmeasured: pd.DataFrame, sides: Sides
 ) -> pd.DataFrame:
     """Return the arms that have a time on one side only, with what became of them on the other, failures first."""
-    has_time = {side: all_times[list(side.runs)].notna().any(axis=1) for side in (sides.before, sides.after)}
+    before, after = sides.where_known(all_times)
     arms = observed.astype(dict.fromkeys([*_CASE, *_DESCRIPTION], str)).drop_duplicates(list(all_times.index.names))
     arms = arms[[*all_times.index.names, *_DESCRIPTION]]
     tests = tests_by_case(rows_of(arms))
     found = []
-    for name, here, there in (("before", sides.before, sides.after), ("after", sides.after, sides.before)):
-        only = all_times.index[has_time[here] & ~has_time[there]].to_frame(index=False)
-        recorded = unmeasured.loc[unmeasured["run"].isin(there.runs), ["case", "outcome", "reason"]].astype(str)
+    for name, is_alone, other in (("before", before & ~after, sides.after), ("after", after & ~before, sides.before)):
+        only = all_times.index[is_alone].to_frame(index=False)
+        recorded = unmeasured.loc[unmeasured["run"].isin(other.runs), ["case", "outcome", "reason"]].astype(str)
         recorded = recorded.drop_duplicates("case", keep="last")
         found.append(only.merge(arms, how="left").merge(recorded, on="case", how="left").assign(side=name))
     one_sided = pd.concat(found, ignore_index=True)
